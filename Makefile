@@ -1,0 +1,64 @@
+# Two commands on a fresh machine: `make run` and `make test`. Everything lives in .venv.
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help run test check bench lint types proof format build clean
+
+# A version manager's python3.12 may exist and refuse to start, and a Python may come without venv,
+# so each candidate has to run.
+CAN_MAKE_VENV := import sys, ensurepip, venv; sys.exit(sys.version_info < (3, 11))
+# Looked for once, and only by a recipe that needs it.
+PYTHON ?= $(eval PYTHON := $(shell for candidate in python3.13 python3.12 python3.11 python3; do \
+	$$candidate -c '$(CAN_MAKE_VENV)' >/dev/null 2>&1 && { echo $$candidate; break; }; done))$(PYTHON)
+PORT ?= 8338
+BIN := .venv/bin
+INSTALLED := .venv/.installed
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+run: $(INSTALLED) ## migrate the ledger, fill it with the example if it is empty, serve on PORT
+	$(BIN)/compactuary db upgrade
+	$(BIN)/python -m examples .venv/example
+	$(BIN)/compactuary import --if-empty .venv/example
+	$(BIN)/compactuary serve --port $(PORT)
+
+test: $(INSTALLED) ## run the tests, all but the packaging proof
+	$(BIN)/python -m pytest --ignore=tests/packaging
+
+check: lint types proof test ## everything that has to hold before a change lands
+
+bench: $(INSTALLED) ## time the hot paths, as ratios
+	$(BIN)/python -m benchmarks
+
+lint: $(INSTALLED) ## style, formatting and the directions of imports
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
+
+types: $(INSTALLED) ## the strict type check
+	$(BIN)/mypy
+	$(BIN)/mypy hatch_build.py
+
+proof: $(INSTALLED) ## build the wheel and prove that it works away from this folder
+	$(BIN)/python -m pytest tests/packaging
+
+format: $(INSTALLED) ## rewrite the files in the house style
+	$(BIN)/ruff check --fix-only --exit-zero .
+	$(BIN)/ruff format .
+
+build: $(INSTALLED) ## make the wheel and the source archive in dist
+	$(BIN)/python -m build --no-isolation
+
+clean: ## remove the environment and all that was made
+	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(INSTALLED): pyproject.toml constraints.txt
+	@'$(PYTHON)' -c '$(CAN_MAKE_VENV)' 2>/dev/null || { \
+		echo "PYTHON='$(PYTHON)': no Python 3.11 or newer with venv runs under this name." \
+			"Install one (on Debian: python3 and python3-venv) or say where it is:" \
+			"make PYTHON=/path/to/python3" >&2; exit 1; }
+	@$(BIN)/python -c '$(CAN_MAKE_VENV)' 2>/dev/null || $(PYTHON) -m venv --clear .venv
+	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e ".[test]"
+	@touch $@
