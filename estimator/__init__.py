@@ -1,0 +1,1 @@
+"""Histograms of turns, life tables and mean residual life."""
