@@ -1,0 +1,1 @@
+"""Prices, weights, cost and saving of a compaction, the rules and their guards: the decision."""

@@ -1,0 +1,359 @@
+"""The snapshot: the life tables that decisions are made from, as one frozen value."""
+
+import hashlib
+import json
+import math
+from bisect import bisect_left
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from itertools import pairwise
+from typing import Any, Literal
+
+from compactuary.errors import InputError
+
+__all__ = ["UNITS", "Remaining", "RoleTable", "Snapshot", "TableSource"]
+
+UNITS = ("tool_calls", "requests")
+
+TableSource = Literal["role", "all_roles", "none"]
+
+_REBUILD = "Build the snapshot again from the ledger"
+
+# Two survivals that are equal on paper may differ in their last bits.
+_TIE = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Remaining:
+    """What a table says about turns of one age.
+
+    Parameters
+    ----------
+    expected : float
+        Mean residual life m(i) = E[N − i | N > i], in the table's unit.
+    lower, upper : float
+        Interval around `expected`, at the table's level.
+    at_risk : int
+        Turns observed at this age (at the tail's age when extrapolated).
+    ends : int
+        Turns seen to end beyond this age.
+    continue_probability : float
+        1 − h_i = P(N > i | N ≥ i).
+    extrapolated : bool
+        True beyond the table's last age, where the open tail is used.
+    """
+
+    expected: float
+    lower: float
+    upper: float
+    at_risk: int
+    ends: int
+    continue_probability: float
+    extrapolated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RoleTable:
+    """The life table of one role in one unit; every tuple runs over ages 0..`tail_age`.
+
+    Beyond `tail_age` (τ in the model, §2) the hazard is constant at 1/m(τ).
+
+    Parameters
+    ----------
+    role : str
+        The role, or a name for all roles together.
+    unit : {'tool_calls', 'requests'}
+        What ages and remainders count.
+    turns : int
+        Turns the table was made from.
+    tail_age : int
+        Age at which the open last interval begins.
+    at_risk, ends : tuple of int
+        Turns at risk at each age, and turns seen to end beyond it.
+    expected, lower, upper : tuple of float
+        m(i), at least 1, and its interval.
+    survival : tuple of float
+        S(i) = P(N > i).
+    continue_probability : tuple of float
+        1 − h_i = P(N > i | N ≥ i).
+    level : float
+        Nominal coverage of the interval, such as 0.9.
+    requests_per_call : float or None
+        The role's requests per tool call; None until learned.
+
+    Raises
+    ------
+    InputError
+        A tuple has another length than `tail_age` + 1, or holds an impossible value.
+    """
+
+    role: str
+    unit: str
+    turns: int
+    tail_age: int
+    at_risk: tuple[int, ...]
+    ends: tuple[int, ...]
+    expected: tuple[float, ...]
+    lower: tuple[float, ...]
+    upper: tuple[float, ...]
+    survival: tuple[float, ...]
+    continue_probability: tuple[float, ...]
+    level: float
+    requests_per_call: float | None
+
+    def __post_init__(self) -> None:
+        for name in _SERIES:
+            _check_series(self, name)
+        if min(self.expected) < 1 - _TIE:
+            raise _wrong(self, "expected", min(self.expected), "is a mean residual life below 1")
+        if max(self.survival) > 1 + _TIE or any(b > a + _TIE for a, b in pairwise(self.survival)):
+            raise _wrong(self, "survival", self.survival, "must fall from at most 1")
+        if self.unit not in UNITS:
+            raise _wrong(self, "unit", self.unit, "is not tool_calls or requests")
+        if max(self.continue_probability) > 1 + _TIE:
+            worst = max(self.continue_probability)
+            raise _wrong(self, "continue_probability", worst, "must be at most 1")
+        if not 0 < self.level < 1:
+            raise _wrong(self, "level", self.level, "must lie between 0 and 1")
+        rate = self.requests_per_call
+        if rate is not None and not 0 < rate < math.inf:
+            raise _wrong(self, "requests_per_call", rate, "must be positive and finite, or None")
+
+    def remaining(self, age: int) -> Remaining:
+        """Return what the table says at an age (calls, or requests, made so far).
+
+        Parameters
+        ----------
+        age : int
+            At least 0. Beyond `tail_age` the tail's values hold and `extrapolated` is True.
+        """
+        extrapolated = age > self.tail_age
+        row = self.tail_age if extrapolated else age
+        expected = self.expected[row]
+        return Remaining(
+            expected,
+            self.lower[row],
+            self.upper[row],
+            self.at_risk[row],
+            self.ends[row],
+            self._tail_factor if extrapolated else self.continue_probability[row],
+            extrapolated,
+        )
+
+    def probability_more_than(self, age: int, remaining: int) -> float:
+        """Return P(N − i > k | N > i) for i = `age` and k = `remaining`.
+
+        Parameters
+        ----------
+        age, remaining : int
+            At least 0, in the table's unit.
+        """
+        tail = self.tail_age
+        reached = age + remaining
+        if age > tail or not self.survival[age]:
+            return float(self._tail_factor**remaining)
+        if reached <= tail:
+            return min(1.0, self.survival[reached] / self.survival[age])
+        beyond = self._tail_factor ** (reached - tail)
+        return float(min(1.0, self.survival[tail] * beyond / self.survival[age]))
+
+    def median(self, age: int) -> int:
+        """Return the median residual life: the smallest k with P(N − i > k | N > i) ≤ ½.
+
+        Parameters
+        ----------
+        age : int
+            At least 0, in the table's unit.
+        """
+        tail = self.tail_age
+        if age > tail or not self.survival[age]:
+            return self._tail_age_at(0.5)
+        half = self.survival[age] * 0.5 * (1 + _TIE)
+        # half.__ge__ is the C-level "S(j) ≤ half": False up to the median, True from there on.
+        found = bisect_left(self.survival, True, lo=age, key=half.__ge__)
+        if found <= tail:
+            return found - age
+        return tail - age + self._tail_age_at(half / self.survival[tail])
+
+    @property
+    def _tail_factor(self) -> float:
+        return max(0.0, 1.0 - 1.0 / self.expected[-1])
+
+    def _tail_age_at(self, share: float) -> int:
+        """Return the steps beyond τ after which at most `share` of the turns go on."""
+        factor = self._tail_factor
+        if factor <= 0:
+            return 1
+        return max(1, math.ceil(math.log(share) / math.log(factor) - _TIE))
+
+
+_SERIES = ("at_risk", "ends", "expected", "lower", "upper", "survival", "continue_probability")
+
+
+def _check_series(table: RoleTable, name: str) -> None:
+    series = getattr(table, name)
+    if len(series) != table.tail_age + 1:
+        raise _wrong(table, name, len(series), f"must have {table.tail_age + 1} values")
+    for value in series:
+        if not 0 <= value < math.inf:
+            raise _wrong(table, name, value, "must be finite and not negative")
+
+
+def _wrong(table: RoleTable, name: str, value: object, problem: str) -> InputError:
+    return InputError(
+        problem,
+        where=f"tables.{table.unit}.{table.role}.{name}",
+        value=value,
+        remedy=_REBUILD,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """Life tables per unit and role, and of all roles together, with one version.
+
+    Make one with `of` (which computes the hash) or `from_payload` (which checks it).
+
+    Parameters
+    ----------
+    version : int
+        Grows with every snapshot that is built.
+    built_at : str
+        ISO 8601 date and time.
+    content_hash : str
+        SHA-256 of the tables, in hexadecimal, independent of version and time.
+    tables : mapping of str to mapping of str to RoleTable
+        By unit, then role.
+    portfolio : mapping of str to RoleTable
+        All roles together, by unit; a unit is missing while its ledger is empty.
+    """
+
+    version: int
+    built_at: str
+    content_hash: str
+    tables: Mapping[str, Mapping[str, RoleTable]]
+    portfolio: Mapping[str, RoleTable]
+
+    @classmethod
+    def of(
+        cls,
+        version: int,
+        built_at: str,
+        tables: Mapping[str, Mapping[str, RoleTable]],
+        portfolio: Mapping[str, RoleTable],
+    ) -> "Snapshot":
+        """Return a snapshot of these tables with its content hash."""
+        content_hash = _hash(_content(tables, portfolio))
+        return cls(version, built_at, content_hash, tables, portfolio)
+
+    def lookup(self, unit: str, role: str) -> tuple[RoleTable | None, TableSource]:
+        """Return the table for a role, and whose it is.
+
+        Parameters
+        ----------
+        unit : {'tool_calls', 'requests'}
+            What the caller counts.
+        role : str
+            A role that is unknown, or of which no turn has ended, takes all roles' table.
+
+        Returns
+        -------
+        table : RoleTable or None
+            None where there is neither.
+        source : {'role', 'all_roles', 'none'}
+            Whose table it is.
+        """
+        roles = self.tables.get(unit)
+        table = roles.get(role) if roles else None
+        if table is not None and table.ends[0]:
+            return table, "role"
+        table = self.portfolio.get(unit)
+        if table is not None and table.ends[0]:
+            return table, "all_roles"
+        return None, "none"
+
+    def to_payload(self) -> dict[str, Any]:
+        """Return the snapshot as plain JSON values."""
+        return {
+            "version": self.version,
+            "built_at": self.built_at,
+            "content_hash": self.content_hash,
+            **_content(self.tables, self.portfolio),
+        }
+
+    @classmethod
+    def from_payload(cls, payload: Mapping[str, Any]) -> "Snapshot":
+        """Return the snapshot that `to_payload` wrote.
+
+        Parameters
+        ----------
+        payload : mapping
+            Plain JSON values.
+
+        Raises
+        ------
+        InputError
+            A key is missing, a table is impossible, or the content does not match its hash.
+        """
+        try:
+            tables = {
+                unit: {role: _table(values) for role, values in roles.items()}
+                for unit, roles in payload["tables"].items()
+            }
+            portfolio = {unit: _table(values) for unit, values in payload["portfolio"].items()}
+            snapshot = cls.of(payload["version"], payload["built_at"], tables, portfolio)
+            claimed = payload["content_hash"]
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            problem = f"is not a stored snapshot: {type(error).__name__} {error}"
+            raise InputError(problem, where="snapshot", remedy=_REBUILD) from error
+        if snapshot.content_hash != claimed:
+            problem = f"the content has the hash {snapshot.content_hash}, not the one it claims"
+            where = "snapshot.content_hash"
+            raise InputError(problem, where=where, value=claimed, remedy=_REBUILD)
+        return snapshot
+
+
+_FIELDS = tuple(field.name for field in fields(RoleTable))
+_COUNTS = ("at_risk", "ends")
+
+
+def _content(
+    tables: Mapping[str, Mapping[str, RoleTable]], portfolio: Mapping[str, RoleTable]
+) -> dict[str, Any]:
+    return {
+        "tables": {
+            unit: {role: _plain(table) for role, table in roles.items()}
+            for unit, roles in tables.items()
+        },
+        "portfolio": {unit: _plain(table) for unit, table in portfolio.items()},
+    }
+
+
+def _hash(content: dict[str, Any]) -> str:
+    canonical = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def _plain(table: RoleTable) -> dict[str, Any]:
+    """Return a table as JSON values; numbers take Python's own types, so hashes agree."""
+    values: dict[str, Any] = {name: getattr(table, name) for name in _FIELDS}
+    for name in _SERIES:
+        kind = int if name in _COUNTS else float
+        values[name] = [kind(value) for value in values[name]]
+    values["turns"], values["tail_age"] = int(table.turns), int(table.tail_age)
+    values["level"] = float(table.level)
+    rate = table.requests_per_call
+    values["requests_per_call"] = None if rate is None else float(rate)
+    return values
+
+
+def _table(values: Mapping[str, Any]) -> RoleTable:
+    given: dict[str, Any] = {name: values[name] for name in _FIELDS}
+    for name in _SERIES:
+        # A database may hand 1.0 back as 1.
+        kind = int if name in _COUNTS else float
+        given[name] = tuple(kind(value) for value in given[name])
+    given["level"] = float(given["level"])
+    rate = given["requests_per_call"]
+    given["requests_per_call"] = None if rate is None else float(rate)
+    return RoleTable(**given)

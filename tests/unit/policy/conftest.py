@@ -1,0 +1,89 @@
+import math
+from datetime import UTC, datetime
+
+import pytest
+
+from policy.prices import Prices
+from policy.snapshot import RoleTable, Snapshot
+
+
+def table_of(expected, *, role="main", survival=None, ends=10, **changes):
+    """A table with this m(i) at ages 0.. and, unless given, a survival that halves at each age."""
+    ages = len(expected)
+    values = {
+        "role": role,
+        "unit": "tool_calls",
+        "turns": 40,
+        "tail_age": ages - 1,
+        "at_risk": tuple(range(40, 40 - ages, -1)),
+        "ends": (ends,) * ages,
+        "expected": tuple(expected),
+        "lower": tuple(m * 0.9 for m in expected),
+        "upper": tuple(m * 1.2 for m in expected),
+        "survival": survival or tuple(0.5**age for age in range(ages)),
+        "continue_probability": (0.75,) * ages,
+        "level": 0.9,
+        "requests_per_call": None,
+    }
+    return RoleTable(**(values | changes))
+
+
+def snapshot_of(*tables, portfolio=None):
+    by_unit = {}
+    for table in tables:
+        by_unit.setdefault(table.unit, {})[table.role] = table
+    everyone = {} if portfolio is None else {portfolio.unit: portfolio}
+    return Snapshot.of(7, "2026-11-30T12:00:00+00:00", by_unit, everyone)
+
+
+def prices_of(**changes):
+    """Weights r = .1, w = 1.25, 2 for an hour, o = 5, at $5, with a window of 1M."""
+    values = {
+        "model": "m",
+        "provider": "p",
+        "cache_read": 0.1,
+        "cache_write_5m": 1.25,
+        "cache_write_1h": 2.0,
+        "output": 5.0,
+        "dollars_per_million": {"input": 5.0, "output": 25.0},
+        "context_window": 1_000_000,
+        "source": "a list",
+        "as_of": "2026-11-30",
+    }
+    return Prices(**(values | changes))
+
+
+class CliffBook:
+    """Answers `below` up to a context size, `above` beyond it, and counts its look-ups."""
+
+    def __init__(self, below, above=None, cliff=math.inf):
+        self.below, self.above, self.cliff, self.asked = below, above, cliff, 0
+
+    def prices(self, model, provider, *, at, context_tokens):
+        self.asked += 1
+        return self.above if context_tokens > self.cliff else self.below
+
+
+@pytest.fixture(scope="session")
+def at():
+    return datetime(2026, 11, 30, 12, tzinfo=UTC)
+
+
+@pytest.fixture(scope="session")
+def make_table():
+    return table_of
+
+
+@pytest.fixture(scope="session")
+def make_snapshot():
+    return snapshot_of
+
+
+@pytest.fixture(scope="session")
+def make_prices():
+    return prices_of
+
+
+@pytest.fixture(scope="session")
+def make_book():
+    return CliffBook
