@@ -1,0 +1,185 @@
+"""Opening the ledger: engines, pragmas, transactions, and database faults in plain words."""
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from platformdirs import user_data_path
+from sqlalchemy import Connection, Engine, create_engine, event, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
+
+from compactuary.errors import InputError, LedgerError, MissingExtraError
+
+__all__ = ["DB_VARIABLE", "connect", "database_url", "open_engine", "reading", "writing"]
+
+DB_VARIABLE = "COMPACTUARY_DB"
+#: How long a writer waits for another one before it gives up.
+BUSY_SECONDS = 30
+
+
+def database_url(given: str | None = None) -> str:
+    """Return the ledger's URL: what was given, else ``COMPACTUARY_DB``, else the data folder.
+
+    Parameters
+    ----------
+    given : str, optional
+        An SQLAlchemy URL, or the path of an SQLite file.
+    """
+    chosen = given or os.environ.get(DB_VARIABLE)
+    if not chosen:
+        return f"sqlite:///{user_data_path('compactuary', appauthor=False) / 'ledger.db'}"
+    if "://" not in chosen:
+        return f"sqlite:///{Path(chosen).expanduser().absolute()}"
+    if chosen.startswith(("postgres://", "postgresql://")):
+        return "postgresql+psycopg://" + chosen.split("://", 1)[1]
+    return chosen
+
+
+def open_engine(given: str | None = None) -> Engine:
+    """Open the ledger's engine; the folder of an SQLite file is made if it is missing.
+
+    Raises
+    ------
+    InputError
+        If the URL is none.
+    MissingExtraError
+        If the URL asks for PostgreSQL and the driver is not installed.
+    LedgerError
+        If the folder can't be made.
+    """
+    url_text = database_url(given)
+    try:
+        url = make_url(url_text)
+        if url.get_backend_name() == "sqlite":
+            return _sqlite_engine(url_text, url.database)
+        return create_engine(url, pool_pre_ping=True)
+    except (ArgumentError, NoSuchModuleError) as error:
+        raise InputError(
+            "not a database URL this project can open",
+            where="db",
+            value=url_text,
+            remedy="Use sqlite:///PATH or postgresql://USER@HOST/NAME.",
+        ) from error
+    except ModuleNotFoundError as error:
+        raise MissingExtraError(
+            f"the database {url_text.split(':', 1)[0]!r} needs a driver that is not installed",
+            where="db",
+            remedy='Install it with: pip install "compactuary[postgres]"',
+        ) from error
+
+
+def _sqlite_engine(url: str, file: str | None) -> Engine:
+    if file and file != ":memory:":
+        try:
+            Path(file).parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise LedgerError(
+                "the folder of the database can't be made",
+                where=file,
+                value=error.strerror,
+                remedy="Name another place with --db or COMPACTUARY_DB.",
+            ) from error
+    engine = create_engine(url, connect_args={"timeout": BUSY_SECONDS})
+    event.listen(engine, "connect", _prepare_sqlite)
+    event.listen(engine, "begin", _begin_sqlite)
+    return engine
+
+
+def _prepare_sqlite(connection: sqlite3.Connection, _record: object) -> None:
+    # Python's own transaction handling would begin DEFERRED, and upgrade too late to wait.
+    connection.isolation_level = None
+    cursor = connection.cursor()
+    cursor.execute(f"PRAGMA busy_timeout={BUSY_SECONDS * 1000}")
+    cursor.execute("PRAGMA foreign_keys=ON")
+    cursor.execute("PRAGMA synchronous=NORMAL")
+    cursor.execute("PRAGMA cache_size=-8000")
+    try:
+        cursor.execute("PRAGMA journal_mode=WAL")
+    except sqlite3.OperationalError as error:
+        # A read-only file can be read in whatever mode it is in.
+        if "readonly" not in str(error):
+            raise
+    cursor.close()
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    write = connection.get_execution_options().get("write", False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
+
+
+@contextmanager
+def writing(engine: Engine) -> Iterator[Connection]:
+    """Open a transaction that writes; all of it lands, or nothing.
+
+    Raises
+    ------
+    LedgerError
+        If the database is locked, read-only, full, gone or without the ledger's tables.
+    """
+    with _plain_faults(engine), engine.connect() as connection:
+        connection = connection.execution_options(write=True)
+        with connection.begin():
+            yield connection
+
+
+@contextmanager
+def reading(engine: Engine) -> Iterator[Connection]:
+    """Open a transaction that reads one consistent state."""
+    with _plain_faults(engine), engine.connect() as connection, connection.begin():
+        yield connection
+
+
+def connect(given: str | None = None) -> Engine:
+    """Open the ledger and make sure that it can be reached."""
+    engine = open_engine(given)
+    with _plain_faults(engine), engine.connect():
+        return engine
+
+
+_FAULTS = (
+    ("locked", "another process holds the database", "Wait for it to finish, then try again."),
+    ("readonly", "the database is read-only", "Make the file and its folder writable."),
+    ("read-only", "the database is read-only", "Use a role that may write."),
+    ("disk is full", "the disk is full", "Free some space; nothing was half-written."),
+    ("disk full", "the disk is full", "Free some space; nothing was half-written."),
+    ("disk i/o", "the disk could not be read or written", "Check the disk and its free space."),
+    ("no such table", "the ledger has no tables of this version", "Run: compactuary db upgrade"),
+    ("no such column", "the ledger is of an older version", "Run: compactuary db upgrade"),
+    ("does not exist", "the ledger has no tables of this version", "Run: compactuary db upgrade"),
+    ("not a database", "the file is no SQLite database", "Name another file with --db."),
+    ("unable to open", "the database file can't be opened", "Check the path and its rights."),
+    ("malformed", "the database file is damaged", "Restore it from a backup."),
+    (
+        "connection",
+        "the database can't be reached",
+        "Check that it runs and that the URL is right.",
+    ),
+)
+
+
+@contextmanager
+def _plain_faults(engine: Engine) -> Iterator[None]:
+    try:
+        yield
+    except DBAPIError as error:
+        raise _ledger_error(str(error.orig), engine) from error
+    except SQLAlchemyError as error:
+        raise _ledger_error(str(error), engine) from error
+
+
+def _ledger_error(message: str, engine: Engine) -> LedgerError:
+    where = engine.url.render_as_string(hide_password=True)
+    lowered = message.lower()
+    for sign, problem, remedy in _FAULTS:
+        if sign in lowered:
+            return LedgerError(problem, where=where, remedy=remedy)
+    first_line: Any = message.strip().splitlines()[0] if message.strip() else "no message"
+    return LedgerError(
+        "the database refused",
+        where=where,
+        value=first_line,
+        remedy="Nothing was half-written; see the database's own log.",
+    )

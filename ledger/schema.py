@@ -1,0 +1,218 @@
+"""The tables of the ledger.
+
+Times are milliseconds since 1970-01-01 UTC (``*_ms``), so that both databases keep and sort them
+alike. Token columns count tokens of one class; they never overlap, so a request's context is
+``uncached + cache_read`` plus every ``cache_write_*``.
+"""
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    CheckConstraint,
+    Column,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Table,
+    Text,
+    false,
+    text,
+)
+
+__all__ = [
+    "CACHE_WRITE_COLUMNS",
+    "TOKEN_COLUMNS",
+    "compactions",
+    "histogram",
+    "ledger_version",
+    "metadata",
+    "request_pace",
+    "requests",
+    "snapshots",
+    "sources",
+    "threads",
+    "tool_calls",
+    "turns",
+]
+
+metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_name)s",
+        "ck": "ck_%(table_name)s_%(constraint_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+#: Cache writes by time to live; ``other`` is a write whose time to live the log does not tell.
+CACHE_WRITE_COLUMNS = (
+    "cache_write_5m",
+    "cache_write_30m",
+    "cache_write_1h",
+    "cache_write_12h",
+    "cache_write_other",
+)
+TOKEN_COLUMNS = ("uncached", "cache_read", *CACHE_WRITE_COLUMNS, "output", "reasoning")
+
+
+def _count(name: str) -> Column[int]:
+    return Column(name, BigInteger, nullable=False, server_default=text("0"))
+
+
+turns = Table(
+    "turns",
+    metadata,
+    Column("turn_id", Text, primary_key=True),
+    Column("session_id", Text, nullable=False),
+    Column("thread_id", Text, nullable=False, index=True),
+    Column("source", Text, nullable=False),
+    Column("role", Text, nullable=False),
+    Column("model", Text),
+    Column("provider", Text),
+    Column("parent_turn_id", Text),
+    Column("trigger", Text),
+    Column("started_ms", BigInteger),
+    Column("last_ms", BigInteger),
+    Column("status", Text, nullable=False, server_default="open"),
+    Column("reason", Text),
+    # Calls made before observation began (left truncation); null where nobody knows how many.
+    Column("entry_calls", Integer, server_default=text("0")),
+    Column("entry_requests", Integer, server_default=text("0")),
+    # Totals somebody stated without the rows that make them up (a finished row, a parent's count).
+    Column("declared_tool_calls", Integer),
+    Column("declared_requests", Integer),
+    # Totals: the larger of stated and recorded.
+    Column("tool_calls", Integer, nullable=False, server_default=text("0")),
+    Column("requests", Integer),
+    Column("asked_for_tools", Boolean, nullable=False, server_default=false()),
+    CheckConstraint("status IN ('open', 'ended', 'cut')", name="status"),
+    CheckConstraint("entry_calls >= 0 AND tool_calls >= 0", name="calls"),
+)
+Index(
+    "ix_turns_open",
+    turns.c.role,
+    sqlite_where=turns.c.status == "open",
+    postgresql_where=turns.c.status == "open",
+)
+
+requests = Table(
+    "requests",
+    metadata,
+    Column("request_id", Text, primary_key=True),
+    Column("session_id", Text, nullable=False),
+    # Null for the summarising call of a compaction, which belongs to no turn.
+    Column("turn_id", Text, ForeignKey("turns.turn_id")),
+    # Place among the turn's requests, from 0; the highest is the latest.
+    Column("position", Integer, nullable=False),
+    Column("at_ms", BigInteger),
+    Column("kind", Text, nullable=False, server_default="agent"),
+    Column("model", Text),
+    *(_count(name) for name in TOKEN_COLUMNS),
+    # Calls reported as a number, without an id of their own.
+    _count("unnamed_tool_calls"),
+    CheckConstraint("kind IN ('agent', 'compaction')", name="kind"),
+    CheckConstraint(" AND ".join(f"{name} >= 0" for name in TOKEN_COLUMNS), name="tokens"),
+)
+
+Index("ix_requests_turn_id", requests.c.turn_id, requests.c.position)
+
+tool_calls = Table(
+    "tool_calls",
+    metadata,
+    Column("request_id", Text, ForeignKey("requests.request_id"), primary_key=True),
+    Column("tool_call_id", Text, primary_key=True),
+    Column("turn_id", Text, ForeignKey("turns.turn_id"), nullable=False, index=True),
+    Column("name", Text, nullable=False),
+    Column("at_ms", BigInteger),
+)
+
+compactions = Table(
+    "compactions",
+    metadata,
+    Column("compaction_id", Text, primary_key=True),
+    Column("session_id", Text, nullable=False),
+    # Null for a compaction between turns.
+    Column("turn_id", Text, index=True),
+    Column("at_ms", BigInteger),
+    Column("trigger", Text),
+    Column("strategy", Text, nullable=False, server_default="summary"),
+    Column("context_before", BigInteger),
+    Column("context_after", BigInteger),
+    Column("calls_before", Integer, nullable=False, server_default=text("0")),
+    Column("requests_before", Integer, nullable=False, server_default=text("0")),
+)
+
+#: The sufficient statistic: how many turns entered at ``entry``, were last known at risk at
+#: ``exit``, and ended there or not. Kept in the transaction that closes a turn.
+histogram = Table(
+    "histogram",
+    metadata,
+    Column("unit", Text, primary_key=True),
+    Column("role", Text, primary_key=True),
+    Column("model", Text, primary_key=True),
+    Column("entry", Integer, primary_key=True, autoincrement=False),
+    Column("exit", Integer, primary_key=True, autoincrement=False),
+    Column("ended", Boolean, primary_key=True),
+    Column("count", BigInteger, nullable=False),
+    Column("version", BigInteger, nullable=False, index=True),
+    CheckConstraint("unit IN ('tool_calls', 'requests')", name="unit"),
+)
+
+#: Tool calls and requests of the ended turns that tell both: the role's requests per tool call.
+request_pace = Table(
+    "request_pace",
+    metadata,
+    Column("role", Text, primary_key=True),
+    Column("model", Text, primary_key=True),
+    _count("turns"),
+    _count("tool_calls"),
+    _count("requests"),
+    Column("version", BigInteger, nullable=False, index=True),
+)
+
+#: One row an agent's line of work in a session: where its reader stands, and what its parent said.
+threads = Table(
+    "threads",
+    metadata,
+    Column("thread_id", Text, primary_key=True),
+    Column("session_id", Text, nullable=False),
+    Column("role", Text),
+    Column("parent_turn_id", Text),
+    Column("done_status", Text),
+    Column("done_ms", BigInteger),
+    Column("state", Text),
+)
+
+#: One row a file read: how far, and how it looked then.
+sources = Table(
+    "sources",
+    metadata,
+    Column("path", Text, primary_key=True),
+    Column("size", BigInteger, nullable=False),
+    Column("mtime_ns", BigInteger, nullable=False),
+    # Bytes and lines consumed, after decompression, up to the last whole line.
+    Column("offset", BigInteger, nullable=False),
+    Column("lines", BigInteger, nullable=False),
+    Column("fingerprint", Text, nullable=False),
+)
+
+#: One row: moves with every change that an estimate can see.
+ledger_version = Table(
+    "ledger_version",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("version", BigInteger, nullable=False),
+    CheckConstraint("id = 1", name="single"),
+)
+
+snapshots = Table(
+    "snapshots",
+    metadata,
+    Column("version", BigInteger, primary_key=True, autoincrement=False),
+    Column("built_ms", BigInteger, nullable=False),
+    Column("content_hash", Text, nullable=False),
+    Column("payload", LargeBinary, nullable=False),
+)

@@ -1,0 +1,1 @@
+"""Alembic environment and dated revisions of the ledger schema."""
