@@ -1,0 +1,174 @@
+"""Bodies of requests. Answers are the policy's and the ledger's own values."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+__all__ = [
+    "CompactionBody",
+    "EndBody",
+    "FinishedTurn",
+    "FinishedTurns",
+    "Known",
+    "Recorded",
+    "RequestBody",
+    "ShouldCompact",
+    "ShouldCompactQuery",
+    "ToolCall",
+    "TurnBody",
+]
+
+Name = Annotated[str, Field(min_length=1, max_length=500)]
+Count = Annotated[int, Field(ge=0, le=10**9)]
+Amount = Annotated[float, Field(ge=0, le=10**12, allow_inf_nan=False)]
+Stamp = Annotated[str, Field(max_length=40, examples=["2026-02-11T21:18:41.543Z"])]
+
+
+class _Body(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class ShouldCompactQuery(_Body):
+    """What an agent knows before its next request."""
+
+    role: Name = Field(description="The agent's role, as the ledger knows it.", examples=["main"])
+    calls: Count = Field(description="Calls made so far in this turn, in `unit`.", examples=[12])
+    unit: Literal["tool_calls", "requests"] = "tool_calls"
+    context_tokens: Count | None = Field(
+        None,
+        description="Context now. May be left out with both cost and saving.",
+        examples=[150000],
+    )
+    model: Name | None = Field(
+        None,
+        description="Whose prices to use. May be left out with weights, or cost and saving.",
+        examples=["claude-opus-4-8"],
+    )
+    provider: Name | None = None
+    context_after_tokens: Count | None = Field(
+        None, description="Context after a compaction; assumed if left out."
+    )
+    cost: Amount | None = Field(None, description="C in base tokens, instead of the computed one.")
+    saving: Annotated[float, Field(gt=0, le=10**12, allow_inf_nan=False)] | None = Field(
+        None, description="s in base tokens per remaining request, instead of the computed one."
+    )
+    window_tokens: Annotated[int, Field(gt=0, le=10**9)] | None = Field(
+        None, description="What the model can hold; from the price book if left out."
+    )
+    turn_id: Name | None = None
+    session_id: Name | None = None
+    rule: Literal["break-even"] = "break-even"
+    explain: bool = Field(False, description="Add every term of C, s and m.")
+
+
+class ShouldCompact(ShouldCompactQuery):
+    """What an agent knows before its next request, with weights of its own if it has them."""
+
+    weights: dict[str, float] | None = Field(
+        None,
+        description="Weights relative to the input price, instead of the model's.",
+        examples=[{"cache_read": 0.1, "cache_write": 1.25, "output": 5}],
+    )
+
+
+class TurnBody(_Body):
+    """A turn that begins. It may be sent again, also with more of its fields known."""
+
+    role: Name
+    session_id: Name
+    model: Name | None = None
+    provider: Name | None = None
+    started_at: Stamp | None = None
+    entry_calls: Count = Field(0, description="Calls made before observation began.")
+    parent_turn_id: Name | None = None
+
+
+class ToolCall(_Body):
+    """A tool call that an answer asked for."""
+
+    id: Name
+    name: Name
+
+
+class RequestBody(_Body):
+    """One model call, with the tool calls its answer asked for."""
+
+    request_id: Name = Field(description="Unique in the ledger, such as the provider's message id.")
+    usage: dict[str, Any] = Field(
+        description="Anthropic's usage object as it came, or uncached, cache_read, cache_write "
+        "(or cache_write_5m, cache_write_1h, …), output, reasoning.",
+        examples=[{"uncached": 3, "cache_read": 82720, "cache_write": 1450, "output": 441}],
+    )
+    tool_calls: list[ToolCall] | Count = Field(
+        default_factory=list, description="The calls themselves, or only how many."
+    )
+    at: Stamp | None = None
+    model: Name | None = None
+    kind: Literal["agent", "compaction"] = "agent"
+
+
+class EndBody(_Body):
+    """How a turn came to its end."""
+
+    status: Literal["ended", "cut"]
+    reason: Name | None = None
+    at: Stamp | None = None
+    tool_calls: Count | None = Field(None, description="Calls in all, if requests were not sent.")
+
+
+class FinishedTurn(_Body):
+    """A turn that is over, as one row."""
+
+    turn_id: Name
+    role: Name
+    tool_calls: Count
+    requests: Count | None = None
+    status: Literal["ended", "cut"] = "ended"
+    session_id: Name | None = None
+    model: Name | None = None
+    provider: Name | None = None
+    started_at: Stamp | None = None
+    ended_at: Stamp | None = None
+    entry_calls: Count = 0
+    parent_turn_id: Name | None = None
+    reason: Name | None = None
+
+
+class FinishedTurns(_Body):
+    """Many finished turns."""
+
+    turns: list[FinishedTurn] = Field(max_length=10_000)
+
+
+class CompactionBody(_Body):
+    """A compaction that took place."""
+
+    compaction_id: Name
+    session_id: Name
+    turn_id: Name | None = None
+    at: Stamp | None = None
+    trigger: Name | None = None
+    strategy: Name = "summary"
+    context_before: Count
+    context_after: Count | None = None
+    calls_before: Count | None = Field(
+        None, description="Tool calls the turn had made; from the ledger if left out."
+    )
+    requests_before: Count | None = None
+
+
+class Recorded(BaseModel):
+    """What a write added; all zero where it had been sent before."""
+
+    turns: int
+    requests: int
+    compactions: int
+
+
+class Known(BaseModel):
+    """A turn as the ledger has it now."""
+
+    turn_id: str
+    status: str
+    tool_calls: int
+    requests: int | None
