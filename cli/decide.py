@@ -1,0 +1,124 @@
+"""``compactuary decide``: the API's answer, without a server."""
+
+import sys
+from datetime import UTC, datetime
+from typing import Annotated
+from uuid import uuid4
+
+import typer
+
+from cli.options import AsJson, Db
+from cli.output import print_json
+from cli.snapshot import current_snapshot
+from compactuary.errors import InputError
+from policy.answer import Answer
+from policy.decision import decide
+from policy.prices import GenaiPriceBook
+from policy.question import Question
+
+__all__ = ["decide_command"]
+
+
+def decide_command(
+    role: Annotated[str, typer.Option(help="The agent's role, as the ledger knows it.")],
+    calls: Annotated[int, typer.Option(help="Calls made so far in this turn.")],
+    context_tokens: Annotated[
+        int | None, typer.Option("--context-tokens", "--context", help="Context now.")
+    ] = None,
+    model: Annotated[str | None, typer.Option(help="Whose prices to use.")] = None,
+    provider: Annotated[str | None, typer.Option(help="Who bills for the model.")] = None,
+    unit: Annotated[str, typer.Option(help="'tool_calls' or 'requests'.")] = "tool_calls",
+    context_after_tokens: Annotated[
+        int | None,
+        typer.Option("--context-after-tokens", help="Context after; assumed if left out."),
+    ] = None,
+    cost: Annotated[
+        float | None, typer.Option(help="C in base tokens, instead of the computed one.")
+    ] = None,
+    saving: Annotated[
+        float | None, typer.Option(help="s in base tokens per remaining request.")
+    ] = None,
+    weight: Annotated[
+        list[str] | None,
+        typer.Option("--weight", help="NAME=VALUE, such as cache_read=0.1; may be repeated."),
+    ] = None,
+    window_tokens: Annotated[
+        int | None, typer.Option("--window-tokens", help="What the model can hold.")
+    ] = None,
+    rule: Annotated[str, typer.Option(help="Which rule decides.")] = "break-even",
+    explain: Annotated[bool, typer.Option("--explain", help="Add every term.")] = False,
+    db: Db = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say whether a turn should compact now, and why."""
+    question = Question(
+        role=role,
+        calls=calls,
+        unit=unit,
+        context_tokens=context_tokens,
+        model=model,
+        provider=provider,
+        context_after_tokens=context_after_tokens,
+        cost=cost,
+        saving=saving,
+        weights=_weights(weight),
+        window_tokens=window_tokens,
+        rule=rule,
+        explain=explain,
+    )
+    _, snapshot = current_snapshot(db)
+    answer = decide(
+        question, snapshot, GenaiPriceBook(), at=datetime.now(UTC), decision_id=uuid4().hex
+    )
+    if as_json:
+        print_json(answer.as_payload())
+    else:
+        sys.stdout.write(_told(answer))
+
+
+def _weights(given: list[str] | None) -> dict[str, float] | None:
+    if not given:
+        return None
+    weights: dict[str, float] = {}
+    for part in given:
+        name, _, value = part.partition("=")
+        try:
+            weights[name] = float(value)
+        except ValueError as error:
+            raise InputError(
+                "not NAME=NUMBER",
+                where="--weight",
+                value=part,
+                remedy="Write it like --weight cache_read=0.1.",
+            ) from error
+    return weights
+
+
+def _told(answer: Answer) -> str:
+    lines = [f"{answer.decision}: {answer.reason.text}"]
+    if answer.interval is not None:
+        interval = answer.interval
+        lines.append(
+            f"  remaining   {answer.expected_remaining_calls:.1f} calls "
+            f"[{interval.lower:.1f}, {interval.upper:.1f}] at {interval.level:.0%}, "
+            f"median {answer.median_remaining_calls}"
+        )
+    lines.append(
+        f"  cost        {answer.cost:,.0f} base tokens; saves {answer.saving_per_call:,.0f} "
+        "per request"
+    )
+    if answer.expected_net is not None and answer.probability_pays is not None:
+        lines.append(
+            f"  expected    {answer.expected_net:+,.0f} base tokens; "
+            f"pays with probability {answer.probability_pays:.2f}"
+        )
+    basis = answer.basis
+    whose = {"role": f"turns of {basis.role}", "all_roles": "turns of all roles", "none": "turns"}
+    lines.append(
+        f"  rests on    {basis.turns:,} {whose[basis.source]}, {basis.at_risk:,} of them this old"
+    )
+    if basis.assumed:
+        lines.append(f"  assumed     {', '.join(basis.assumed)}")
+    for name, value in (answer.terms or {}).items():
+        lines.append(f"  {name:<28} {value}")
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,150 @@
+"""``compactuary import``: logs into the ledger."""
+
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from sqlalchemy import select
+
+from cli.options import AsJson, Db
+from cli.output import print_json, say
+from compactuary.errors import SourceError
+from ledger.database import connect, reading
+from ledger.importing import FileReport, ImportOptions, import_logs
+from ledger.readers.discovery import log_files, usual_folders
+from ledger.recording import Recorded
+from ledger.schema import turns
+from migrations.upgrade import ensure_current
+
+__all__ = ["import_command"]
+
+#: Notes of one kind shown before the rest is only counted.
+_SHOWN_NOTES = 10
+
+
+def import_command(
+    paths: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            help="Files or folders: Claude Code transcripts, tables of turns, requests or "
+            "compactions (CSV, JSON lines), plain or .gz. Default: the usual folders.",
+            show_default=False,
+        ),
+    ] = None,
+    db: Db = None,
+    as_json: AsJson = False,
+    role_by: Annotated[
+        str, typer.Option("--role-by", help="'agent', or 'project' to prefix the project's name.")
+    ] = "agent",
+    skip_corrupt: Annotated[
+        bool, typer.Option("--skip-corrupt", help="Read on behind lines that are not JSON.")
+    ] = False,
+    reread: Annotated[
+        bool, typer.Option("--reread", help="Read files from the start that shrank or changed.")
+    ] = False,
+    if_empty: Annotated[
+        bool, typer.Option("--if-empty", help="Do nothing where the ledger has turns already.")
+    ] = False,
+) -> None:
+    """Read agent logs into the ledger. Files read before cost nothing; grown files go on."""
+    if role_by not in ("agent", "project"):
+        raise typer.BadParameter("it is 'agent' or 'project'", param_hint="--role-by")
+    chosen = _chosen(paths)
+    engine = connect(db)
+    ensure_current(engine)
+    if if_empty:
+        with reading(engine) as connection:
+            if connection.scalar(select(turns.c.turn_id).limit(1)) is not None:
+                say("The ledger has turns already; nothing was imported.")
+                return
+    options = ImportOptions(
+        role_by_project=role_by == "project", skip_corrupt=skip_corrupt, reread=reread
+    )
+    with _progress(chosen) as advance:
+        reports = import_logs(engine, chosen, options, progress=advance)
+    if as_json:
+        print_json(_summary(reports))
+    else:
+        sys.stdout.write(_sentence(reports) + "\n")
+        _notes(reports)
+    refused = [report for report in reports if report.error is not None]
+    for report in refused:
+        say(f"refused: {report.error}")
+    if refused:
+        say(f"{len(refused)} of {len(reports)} files were refused; nothing of them was kept.")
+        raise typer.Exit(1)
+
+
+def _chosen(paths: Sequence[Path] | None) -> list[Path]:
+    if paths:
+        return list(paths)
+    found = usual_folders()
+    if not found:
+        raise SourceError(
+            "no logs in the usual folders (~/.claude/projects, $CLAUDE_CONFIG_DIR/projects)",
+            where="PATH",
+            remedy="Name the folder: compactuary import PATH.",
+        )
+    for folder in found:
+        say(f"found {folder}")
+    return found
+
+
+def _progress(paths: Sequence[Path]) -> Any:
+    """Return a progress bar over the files on a terminal, else nothing."""
+    if not sys.stderr.isatty():
+        return nullcontext(lambda _report: None)
+    from cli.progress import file_progress  # noqa: PLC0415 - only a terminal needs rich
+
+    return file_progress(len(log_files(paths)))
+
+
+def _total(reports: Sequence[FileReport]) -> Recorded:
+    return sum((report.recorded for report in reports), Recorded())
+
+
+def _summary(reports: Sequence[FileReport]) -> dict[str, Any]:
+    total = _total(reports)
+    types: Counter[str] = Counter()
+    for report in reports:
+        types.update(report.unknown_types)
+    return {
+        "files": dict(Counter(report.outcome for report in reports)),
+        "turns": total.turns,
+        "requests": total.requests,
+        "compactions": total.compactions,
+        "lines": sum(report.lines for report in reports),
+        "skipped_lines": [where for report in reports for where in report.skipped],
+        "unknown_line_types": dict(types),
+        "refused": [str(report.error) for report in reports if report.error is not None],
+    }
+
+
+def _sentence(reports: Sequence[FileReport]) -> str:
+    total = _total(reports)
+    outcomes = Counter(report.outcome for report in reports)
+    read = f"{outcomes['read']:,} files read, {outcomes['unchanged']:,} unchanged"
+    return (
+        f"{read}: {total.turns:,} new turns, {total.requests:,} requests, "
+        f"{total.compactions:,} compactions."
+    )
+
+
+def _notes(reports: Sequence[FileReport]) -> None:
+    summary = _summary(reports)
+    skipped = summary["skipped_lines"]
+    for where in skipped[:_SHOWN_NOTES]:
+        say(f"skipped a line that is no record: {where}")
+    if len(skipped) > _SHOWN_NOTES:
+        say(f"skipped {len(skipped) - _SHOWN_NOTES} more such lines")
+    for name, count in summary["unknown_line_types"].items():
+        say(f"skipped {count} lines of the unknown type {name!r}")
+    strange = [report.path for report in reports if report.outcome == "unrecognised"]
+    for path in strange[:_SHOWN_NOTES]:
+        say(f"skipped a file of an unknown format: {path}")
+    if len(strange) > _SHOWN_NOTES:
+        say(f"skipped {len(strange) - _SHOWN_NOTES} more such files")
