@@ -1,19 +1,28 @@
 """Errors as RFC 9457 problem documents that name the field, the value and the remedy."""
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
-from fastapi import FastAPI, Request
+from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
+from api.schemas import FORMS
 from compactuary.errors import CompactuaryError, InputError, LedgerError, UnknownPriceError
 
-__all__ = ["PROBLEM_RESPONSES", "ConflictError", "NotFoundError", "install"]
+__all__ = [
+    "CONFLICT",
+    "NOT_FOUND",
+    "PROBLEM_RESPONSES",
+    "ConflictError",
+    "NotFoundError",
+    "install",
+]
 
 MEDIA_TYPE = "application/problem+json"
 _SHOWN = 80
+_INTERNAL = "Something went wrong"
 
 
 class NotFoundError(InputError):
@@ -30,15 +39,21 @@ _KINDS: tuple[tuple[type[CompactuaryError], int, str, str], ...] = (
     (UnknownPriceError, 422, "unknown-price", "No price is known"),
     (InputError, 422, "invalid-value", "A value is wrong"),
     (LedgerError, 503, "ledger-unavailable", "The ledger can't be used"),
-    (CompactuaryError, 500, "internal", "Something went wrong"),
+    (CompactuaryError, 500, "internal", _INTERNAL),
 )
 
+
+def _documented(description: str) -> dict[str, Any]:
+    return {"description": description, "content": {MEDIA_TYPE: {}}}
+
+
 PROBLEM_RESPONSES: dict[int | str, dict[str, Any]] = {
-    422: {
-        "description": "A value is wrong; the problem names the field, the value and the remedy.",
-        "content": {MEDIA_TYPE: {}},
-    },
-    503: {"description": "The ledger can't be used now.", "content": {MEDIA_TYPE: {}}},
+    422: _documented("A value is wrong; the problem names the field, the value and the remedy."),
+    503: _documented("The ledger can't be used now."),
+}
+NOT_FOUND: dict[int | str, dict[str, Any]] = {404: _documented("The ledger does not know it.")}
+CONFLICT: dict[int | str, dict[str, Any]] = {
+    409: _documented("It contradicts what the ledger holds.")
 }
 
 
@@ -47,9 +62,10 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(CompactuaryError, _of_our_own)
     app.add_exception_handler(RequestValidationError, _of_validation)
     app.add_exception_handler(HTTPException, _of_http)
+    app.add_exception_handler(Exception, _of_a_fault)
 
 
-def _problem(status: int, kind: str, title: str, detail: str, **more: Any) -> JSONResponse:
+def _problem(status: int, kind: str, title: str, detail: str, **more: Any) -> Response:
     body: dict[str, Any] = {
         "type": f"urn:compactuary:problem:{kind}",
         "title": title,
@@ -57,10 +73,11 @@ def _problem(status: int, kind: str, title: str, detail: str, **more: Any) -> JS
         "detail": detail,
     }
     body |= {name: value for name, value in more.items() if value is not None}
-    return JSONResponse(body, status, media_type=MEDIA_TYPE)
+    # Escaped, because a value that is wrong may be no text that UTF-8 can hold.
+    return Response(json.dumps(body), status, media_type=MEDIA_TYPE)
 
 
-def _of_our_own(_request: Request, error: Exception) -> JSONResponse:
+def _of_our_own(_request: Request, error: Exception) -> Response:
     for kind, status, name, title in _KINDS:
         if isinstance(error, kind):
             return _problem(
@@ -75,7 +92,7 @@ def _of_our_own(_request: Request, error: Exception) -> JSONResponse:
     raise error
 
 
-def _of_validation(_request: Request, error: Exception) -> JSONResponse:
+def _of_validation(_request: Request, error: Exception) -> Response:
     if not isinstance(error, RequestValidationError):
         raise error
     errors = [_field_error(one) for one in error.errors()]
@@ -84,7 +101,7 @@ def _of_validation(_request: Request, error: Exception) -> JSONResponse:
         422,
         "invalid-value",
         "A value is wrong",
-        f"{first['field']}: {first['problem']} (got {first['value']!r}). {first['remedy']}",
+        _sentence(first),
         field=first["field"],
         value=first["value"],
         remedy=first["remedy"],
@@ -92,21 +109,49 @@ def _of_validation(_request: Request, error: Exception) -> JSONResponse:
     )
 
 
+def _sentence(first: Mapping[str, Any]) -> str:
+    got = "" if first["value"] is None else f" (got {first['value']!r})"
+    return f"{first['field']}: {first['problem']}{got}. {first['remedy']}"
+
+
 def _field_error(one: Mapping[str, Any]) -> dict[str, Any]:
-    place = [str(part) for part in one["loc"] if part not in ("body", "query", "path")]
-    missing = one["type"] == "missing"
+    kind, place = one["type"], one["loc"][1:]
+    if kind == "json_invalid":
+        # Its place is the number of a character, not a field.
+        problem, place = f"is not JSON: {one['ctx']['error']} at character {place[0]}", ()
+        value = None
+    elif kind == "missing":
+        problem, value = "is missing", None
+    else:
+        problem, value = one["msg"], _shown(one.get("input"))
+    named = [str(part) for part in place if part not in FORMS]
     return {
-        "field": ".".join(place) or "body",
-        "problem": "is missing" if missing else one["msg"],
-        "value": None if missing else _shown(one.get("input")),
-        "remedy": "Send it." if missing else "See /docs for what the field takes.",
+        "field": ".".join(named) or "body",
+        "problem": problem,
+        "value": value,
+        "remedy": _remedy(kind, one.get("input")),
     }
 
 
-def _of_http(_request: Request, error: Exception) -> JSONResponse:
+def _remedy(kind: str, given: object) -> str:
+    if kind == "missing":
+        return "Send it."
+    if kind == "json_invalid" or isinstance(given, bytes):
+        return "Send JSON, with the header content-type: application/json."
+    return "See /docs for what the field takes."
+
+
+def _of_http(_request: Request, error: Exception) -> Response:
     if not isinstance(error, HTTPException):
         raise error
-    return _problem(error.status_code, "http", str(error.detail), str(error.detail))
+    detail = str(error.detail)
+    remedy = "See /docs for the paths and methods there are."
+    return _problem(error.status_code, "http", detail, f"{detail}. {remedy}", remedy=remedy)
+
+
+def _of_a_fault(_request: Request, _error: Exception) -> Response:
+    remedy = "The service's own log says more; nothing was half-written."
+    return _problem(500, "internal", _INTERNAL, f"{_INTERNAL}. {remedy}", remedy=remedy)
 
 
 def _shown(value: object) -> Any:

@@ -1,16 +1,18 @@
 """Ledger → life tables → snapshot: the one place where a snapshot is built."""
 
+import hashlib
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import chain
 
 import orjson
 from sqlalchemy import Connection, Engine
 
 from compactuary.errors import CompactuaryError
-from estimator.histogram import Histogram, merge
+from estimator.histogram import MAX_CALLS, Histogram
 from estimator.life_table import LifeTable, life_table
 from ledger.clock import iso
 from ledger.database import reading, writing
@@ -18,8 +20,9 @@ from ledger.estimates import Changes, Pace, changes_since
 from ledger.histogram import Cell
 from ledger.snapshots import (
     StoredSnapshot,
+    StoredTable,
     latest_snapshot,
-    latest_snapshot_version,
+    load_tables,
     store_snapshot,
 )
 from ledger.versions import current_version
@@ -31,6 +34,9 @@ __all__ = ["ALL_ROLES", "Estimates", "Refresher", "build_snapshot"]
 ALL_ROLES = "all roles"
 #: Ended turns that tell both tool calls and requests before their ratio is believed.
 MIN_PACE_TURNS = 5
+
+#: The same table's name among the stored ones, where no role can have it.
+PORTFOLIO = ""
 
 _Key = tuple[str, str]
 
@@ -49,30 +55,40 @@ class Estimates:
     cells: dict[_Key, dict[Cell, int]] = field(default_factory=dict)
     open_cells: dict[_Key, Counter[Cell]] = field(default_factory=dict)
     paces: dict[tuple[str, str], Pace] = field(default_factory=dict)
-    histograms: dict[_Key, Histogram] = field(default_factory=dict)
+    places: dict[str, Counter[tuple[int, int, bool]]] = field(default_factory=dict)
     tables: dict[_Key, RoleTable] = field(default_factory=dict)
+    stored: dict[_Key, StoredTable] = field(default_factory=dict)
+    unsaved: set[_Key] = field(default_factory=set)
 
     def apply(self, changes: Changes) -> set[_Key]:
         """Take in what changed, and return the (unit, role) pairs it touches."""
         touched: set[_Key] = set()
         for cell, count in changes.cells.items():
             key = (cell.unit, cell.role)
-            self.cells.setdefault(key, {})[cell] = count
+            own = self.cells.setdefault(key, {})
+            self._shift(cell, count - own.get(cell, 0))
+            own[cell] = count
             touched.add(key)
         opened: dict[_Key, Counter[Cell]] = {}
         for cell, count in changes.open_cells.items():
             opened.setdefault((cell.unit, cell.role), Counter())[cell] = count
-        touched |= {
-            key
-            for key in opened.keys() | self.open_cells.keys()
-            if opened.get(key) != self.open_cells.get(key)
-        }
+        for key in opened.keys() | self.open_cells.keys():
+            now, before = opened.get(key, Counter()), self.open_cells.get(key, Counter())
+            if now != before:
+                touched.add(key)
+                for cell in now | before:
+                    self._shift(cell, now[cell] - before[cell])
         self.open_cells = opened
         self.paces |= changes.paces
         paced = {role for role, _ in changes.paces}
         touched |= {key for key in self.tables if key[1] in paced}
         self.version = changes.version
         return touched
+
+    def _shift(self, cell: Cell, change: int) -> None:
+        """Keep the cells of all roles together, so that they need not be added up each time."""
+        places = self.places.setdefault(cell.unit, Counter())
+        places[_within_horizon(cell)] += change
 
     def pace(self, role: str | None) -> float | None:
         """Return a role's requests per tool call, of all roles for None, or None if unknown."""
@@ -85,24 +101,44 @@ class Estimates:
         """Make the tables of the pairs named again."""
         for unit, role in touched:
             key = (unit, role)
-            rows: Counter[Cell] = Counter(self.cells.get(key, {}))
-            rows.update(self.open_cells.get(key, Counter()))
+            own = chain(self.cells.get(key, {}).items(), self.open_cells.get(key, {}).items())
             histogram = Histogram.from_rows(
-                (cell.entry, cell.exit, cell.ended, count) for cell, count in rows.items() if count
+                (*_within_horizon(cell), count) for cell, count in own if count
             )
-            self.histograms[key] = histogram
-            self.tables.pop(key, None)
+            table = None
             if histogram.ends:
-                table = life_table(histogram)
-                self.tables[key] = role_table(role, unit, table, self.pace(role))
+                table = role_table(role, unit, life_table(histogram), self.pace(role))
+            self._keep(key, table)
+        for unit in {unit for unit, _ in touched}:
+            self._keep((unit, PORTFOLIO), self._portfolio(unit))
 
-    def portfolio(self, unit: str) -> RoleTable | None:
+    def _portfolio(self, unit: str) -> RoleTable | None:
         """Return the table of all roles together, or None where no turn has ended yet."""
-        parts = [histogram for (of, _), histogram in self.histograms.items() if of == unit]
-        whole = merge(*parts) if parts else None
-        if whole is None or not whole.ends:
+        places = self.places.get(unit, Counter())
+        whole = Histogram.from_rows((*place, count) for place, count in places.items() if count)
+        if not whole.ends:
             return None
         return role_table(ALL_ROLES, unit, life_table(whole), self.pace(None))
+
+    def _keep(self, key: _Key, table: RoleTable | None) -> None:
+        """Take a table, with its bytes and their hash, or forget it."""
+        self.tables.pop(key, None)
+        self.stored.pop(key, None)
+        if table is not None:
+            payload = orjson.dumps(table.to_payload())
+            self.tables[key] = table
+            self.stored[key] = StoredTable(hashlib.sha256(payload).hexdigest(), payload)
+            self.unsaved.add(key)
+
+
+def _within_horizon(cell: Cell) -> tuple[int, int, bool]:
+    """Return entry, exit and end of a cell; a turn longer than any life table is cut at its end.
+
+    One absurd turn must not keep every role's table from being made.
+    """
+    if cell.exit <= MAX_CALLS:
+        return cell.entry, cell.exit, cell.ended
+    return min(cell.entry, MAX_CALLS), MAX_CALLS, False
 
 
 def role_table(role: str, unit: str, table: LifeTable, pace: float | None) -> RoleTable:
@@ -129,15 +165,21 @@ def build_snapshot(connection: Connection, estimates: Estimates, built_ms: int) 
 
     Costs what changed, not what the ledger holds: no closed turn is read again.
     """
-    touched = estimates.apply(changes_since(connection, estimates.version))
-    estimates.estimate(touched)
-    tables: dict[str, dict[str, RoleTable]] = {}
-    for (unit, role), table in sorted(estimates.tables.items()):
-        tables.setdefault(unit, {})[role] = table
-    units = {unit for unit, _ in estimates.histograms}
-    whole = {unit: estimates.portfolio(unit) for unit in sorted(units)}
-    portfolio = {unit: table for unit, table in whole.items() if table is not None}
-    return Snapshot.of(estimates.version, iso(built_ms) or "", tables, portfolio)
+    estimates.estimate(estimates.apply(changes_since(connection, estimates.version)))
+    digests = {key: table.digest for key, table in estimates.stored.items()}
+    return snapshot_of(estimates.version, built_ms, estimates.tables, digests)
+
+
+def snapshot_of(
+    version: int, built_ms: int, tables: Mapping[_Key, RoleTable], digests: Mapping[_Key, str]
+) -> Snapshot:
+    """Return a snapshot of tables that are named by unit and role."""
+    by_unit: dict[str, dict[str, RoleTable]] = {}
+    for (unit, role), table in sorted(tables.items()):
+        if role != PORTFOLIO:
+            by_unit.setdefault(unit, {})[role] = table
+    portfolio = {unit: table for (unit, role), table in tables.items() if role == PORTFOLIO}
+    return Snapshot.of(version, iso(built_ms) or "", by_unit, portfolio, digests)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +222,8 @@ class Refresher:
         self._seconds = seconds
         self._now_ms = now_ms
         self._estimates = Estimates()
+        self._tables: dict[_Key, RoleTable] = {}
+        self._digests: dict[_Key, str] = {}
         self._wake = threading.Event()
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name="refresher", daemon=True)
@@ -204,8 +248,13 @@ class Refresher:
         """Load or build the snapshot of the ledger's version; a failure is kept in ``state``."""
         try:
             self._follow()
-        except CompactuaryError as error:
-            self.state = replace(self.state, error=str(error), checked_ms=self._now_ms())
+        except Exception as error:  # noqa: BLE001 - any fault is told, and none may end the thread
+            ours = isinstance(error, CompactuaryError)
+            told = str(error) if ours else f"{type(error).__name__}: {error}"
+            # What was left half-changed is made again from the ledger.
+            self._estimates = Estimates()
+            self._tables, self._digests = {}, {}
+            self.state = replace(self.state, error=told, checked_ms=self._now_ms())
 
     def _run(self) -> None:
         while not self._stopped.is_set():
@@ -218,19 +267,27 @@ class Refresher:
         now_ms = self._now_ms()
         with reading(self._engine) as connection:
             version = current_version(connection)
-            known = self.state.snapshot.version
-            if self.state.built_ms is not None and version == known:
+            if self.state.built_ms is not None and version == self.state.snapshot.version:
                 self.state = replace(self.state, checked_ms=now_ms, error=None)
                 return
-            if latest_snapshot_version(connection) == version:
-                stored = latest_snapshot(connection)
-                if stored is not None and stored.version == version:
-                    snapshot = Snapshot.from_payload(orjson.loads(stored.payload))
-                    self._take(snapshot, stored.built_ms)
-                    return
+            stored = latest_snapshot(connection)
+            if stored is not None and stored.version == version:
+                self._take(self._loaded(connection, stored), stored.built_ms)
+                return
             snapshot = build_snapshot(connection, self._estimates, now_ms)
+        self._tables = dict(self._estimates.tables)
+        self._digests = {key: table.digest for key, table in self._estimates.stored.items()}
         self._take(snapshot, now_ms)
         self._store(snapshot, now_ms)
+
+    def _loaded(self, connection: Connection, stored: StoredSnapshot) -> Snapshot:
+        """Return the stored snapshot, reading only the tables this worker does not have."""
+        self._digests, payloads = load_tables(connection, self._digests)
+        tables = {key: table for key, table in self._tables.items() if key in self._digests}
+        for key, payload in payloads.items():
+            tables[key] = RoleTable.from_payload(orjson.loads(payload))
+        self._tables = tables
+        return snapshot_of(stored.version, stored.built_ms, tables, self._digests)
 
     def _take(self, snapshot: Snapshot, built_ms: int) -> None:
         self.state = RefreshState(
@@ -238,9 +295,17 @@ class Refresher:
         )
 
     def _store(self, snapshot: Snapshot, built_ms: int) -> None:
-        payload = orjson.dumps(snapshot.to_payload())
+        changed = {
+            key: self._estimates.stored[key]
+            for key in self._estimates.unsaved
+            if key in self._estimates.stored
+        }
         with writing(self._engine) as connection:
             store_snapshot(
                 connection,
-                StoredSnapshot(snapshot.version, built_ms, snapshot.content_hash, payload),
+                StoredSnapshot(snapshot.version, built_ms, snapshot.content_hash),
+                self._digests,
+                changed,
             )
+        # A snapshot that another worker outran leaves its tables to be stored with the next one.
+        self._estimates.unsaved.clear()

@@ -2,14 +2,18 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, Tag
+from pydantic_core import PydanticCustomError
 
 __all__ = [
+    "FORMS",
     "CompactionBody",
     "EndBody",
     "FinishedTurn",
     "FinishedTurns",
     "Known",
+    "ManyTurns",
+    "Name",
     "Recorded",
     "RequestBody",
     "ShouldCompact",
@@ -18,8 +22,18 @@ __all__ = [
     "TurnBody",
 ]
 
-Name = Annotated[str, Field(min_length=1, max_length=500)]
+
+def _storable(name: str) -> str:
+    """Refuse the one character that PostgreSQL can't hold; lone surrogates never get here."""
+    if "\0" in name:
+        raise PydanticCustomError("unstorable", "must hold no NUL character")
+    return name
+
+
+Name = Annotated[str, Field(min_length=1, max_length=500), AfterValidator(_storable)]
 Count = Annotated[int, Field(ge=0, le=10**9)]
+#: Calls of one turn; a life table has a row for each.
+Calls = Annotated[int, Field(ge=0, le=10**6)]
 Amount = Annotated[float, Field(ge=0, le=10**12, allow_inf_nan=False)]
 Stamp = Annotated[str, Field(max_length=40, examples=["2026-02-11T21:18:41.543Z"])]
 
@@ -79,7 +93,7 @@ class TurnBody(_Body):
     model: Name | None = None
     provider: Name | None = None
     started_at: Stamp | None = None
-    entry_calls: Count = Field(0, description="Calls made before observation began.")
+    entry_calls: Calls = Field(0, description="Calls made before observation began.")
     parent_turn_id: Name | None = None
 
 
@@ -88,6 +102,18 @@ class ToolCall(_Body):
 
     id: Name
     name: Name
+
+
+#: Names of the forms in which a body may come; a problem's field leaves them out.
+FORMS = frozenset({"form:calls", "form:count", "form:list", "form:object"})
+
+
+def _form_of_calls(given: object) -> str:
+    return "form:calls" if isinstance(given, list) else "form:count"
+
+
+def _form_of_turns(given: object) -> str:
+    return "form:list" if isinstance(given, list) else "form:object"
 
 
 class RequestBody(_Body):
@@ -99,9 +125,11 @@ class RequestBody(_Body):
         "(or cache_write_5m, cache_write_1h, …), output, reasoning.",
         examples=[{"uncached": 3, "cache_read": 82720, "cache_write": 1450, "output": 441}],
     )
-    tool_calls: list[ToolCall] | Count = Field(
-        default_factory=list, description="The calls themselves, or only how many."
-    )
+    tool_calls: Annotated[
+        Annotated[list[ToolCall], Tag("form:calls")]
+        | Annotated[int, Field(ge=0, le=10**4), Tag("form:count")],
+        Discriminator(_form_of_calls),
+    ] = Field(default_factory=list, description="The calls themselves, or only how many.")
     at: Stamp | None = None
     model: Name | None = None
     kind: Literal["agent", "compaction"] = "agent"
@@ -113,7 +141,11 @@ class EndBody(_Body):
     status: Literal["ended", "cut"]
     reason: Name | None = None
     at: Stamp | None = None
-    tool_calls: Count | None = Field(None, description="Calls in all, if requests were not sent.")
+    tool_calls: Calls | None = Field(None, description="Calls in all, if requests were not sent.")
+
+
+#: Finished turns in one body.
+MOST_TURNS = 10_000
 
 
 class FinishedTurn(_Body):
@@ -121,15 +153,15 @@ class FinishedTurn(_Body):
 
     turn_id: Name
     role: Name
-    tool_calls: Count
-    requests: Count | None = None
+    tool_calls: Calls
+    requests: Calls | None = None
     status: Literal["ended", "cut"] = "ended"
     session_id: Name | None = None
     model: Name | None = None
     provider: Name | None = None
     started_at: Stamp | None = None
     ended_at: Stamp | None = None
-    entry_calls: Count = 0
+    entry_calls: Calls = 0
     parent_turn_id: Name | None = None
     reason: Name | None = None
 
@@ -137,7 +169,14 @@ class FinishedTurn(_Body):
 class FinishedTurns(_Body):
     """Many finished turns."""
 
-    turns: list[FinishedTurn] = Field(max_length=10_000)
+    turns: list[FinishedTurn] = Field(max_length=MOST_TURNS)
+
+
+ManyTurns = Annotated[
+    Annotated[list[FinishedTurn], Field(max_length=MOST_TURNS), Tag("form:list")]
+    | Annotated[FinishedTurns, Tag("form:object")],
+    Discriminator(_form_of_turns),
+]
 
 
 class CompactionBody(_Body):
@@ -151,10 +190,10 @@ class CompactionBody(_Body):
     strategy: Name = "summary"
     context_before: Count
     context_after: Count | None = None
-    calls_before: Count | None = Field(
+    calls_before: Calls | None = Field(
         None, description="Tool calls the turn had made; from the ledger if left out."
     )
-    requests_before: Count | None = None
+    requests_before: Calls | None = None
 
 
 class Recorded(BaseModel):

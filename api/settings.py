@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from compactuary.errors import InputError
 from ledger.database import DB_VARIABLE
 
-__all__ = ["DEFAULT_PORT", "REFRESH_VARIABLE", "Settings"]
+__all__ = ["DEFAULT_PORT", "REFRESH_VARIABLE", "Settings", "seconds_of"]
 
 DEFAULT_PORT = 8338
 REFRESH_VARIABLE = "COMPACTUARY_REFRESH_SECONDS"
@@ -40,15 +40,27 @@ class Settings:
             If the seconds are no positive number.
         """
         given = environment.get(REFRESH_VARIABLE)
-        try:
-            seconds = float(given) if given else DEFAULT_REFRESH_SECONDS
-        except ValueError:
-            seconds = 0.0
-        if not 0 < seconds <= 3600:
-            raise InputError(
-                "not a number of seconds up to 3600",
-                where=REFRESH_VARIABLE,
-                value=given,
-                remedy="Set it to a positive number such as 0.5.",
-            )
+        seconds = seconds_of(given, REFRESH_VARIABLE) if given else DEFAULT_REFRESH_SECONDS
         return cls(environment.get(DB_VARIABLE), seconds)
+
+
+def seconds_of(given: str, where: str) -> float:
+    """Return the seconds between two looks at the ledger.
+
+    Raises
+    ------
+    InputError
+        Naming ``where``, if they are no positive number up to 3600.
+    """
+    try:
+        seconds = float(given)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds <= 3600:
+        raise InputError(
+            "not a number of seconds up to 3600",
+            where=where,
+            value=given,
+            remedy="Set it to a positive number such as 0.5.",
+        )
+    return seconds

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request
 
-from api.problems import PROBLEM_RESPONSES, NotFoundError
+from api.problems import NOT_FOUND, PROBLEM_RESPONSES, NotFoundError
 from api.refresh import ALL_ROLES
 from api.service import service_of
 from ledger.clock import moment
@@ -47,7 +47,7 @@ async def get_tables(
     return [remaining_calls(table, ages) for table in snapshot.tables.get(unit, {}).values()]
 
 
-@router.get("/tables/{role:path}", summary="The life table of one role")
+@router.get("/tables/{role:path}", responses=NOT_FOUND, summary="The life table of one role")
 async def get_table(role: str, request: Request, unit: Unit = "tool_calls") -> dict[str, Any]:
     """Return every age of a role's table; `all roles` names all of them together."""
     snapshot = service_of(request).refresher.state.snapshot

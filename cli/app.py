@@ -1,12 +1,14 @@
 """The command line: commands by name, each imported when it is asked for."""
 
+import os
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import Annotated
+from typing import Annotated, Any, cast
 
 import typer
 
+from cli.output import say
 from compactuary.errors import CompactuaryError, InputError, MissingExtraError
 from compactuary.version import VERSION
 
@@ -61,13 +63,42 @@ def run(words: Sequence[str]) -> int:
     only = words[0] if words and words[0] in COMMANDS else None
     command: Callable[..., object] = typer.main.get_command(make_app(only))
     try:
-        command(args=list(words), prog_name="compactuary")
-    except SystemExit as stopped:
-        return stopped.code if isinstance(stopped.code, int) else 1
+        code = command(args=list(words), prog_name="compactuary", standalone_mode=False)
+        sys.stdout.flush()
+    except _USAGE_ERROR as error:
+        return _wrong_words(error)
     except CompactuaryError as error:
-        sys.stderr.write(f"error: {error}\n")
+        say(f"error: {error}")
         return 2 if isinstance(error, InputError | MissingExtraError) else 1
-    return 0
+    except BrokenPipeError:
+        # Whoever read the output has seen enough; the interpreter's last flush must not complain.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except UnicodeEncodeError as error:
+        wrong = ascii(error.object[error.start : error.end])
+        say(f"error: {error.encoding} can't hold {wrong}. Rename the file, or print UTF-8.")
+        return 1
+    except OSError as error:
+        say(
+            f"error: {error.filename or 'output'}: {error.strerror}. Check the disk and the rights."
+        )
+        return 1
+    return code if isinstance(code, int) else 0
+
+
+#: Typer keeps a copy of click whose names are private; its base of wrong words is this one's.
+_USAGE_ERROR = cast("type[Exception]", typer.BadParameter.__bases__[0])
+
+
+def _wrong_words(error: Any) -> int:
+    """Tell in one line what was wrong about the words, or show the help that they ask for."""
+    text = error.format_message()
+    if "\n" in text:
+        say(text)  # no words at all: the message is the help
+        return 2
+    path = error.ctx.command_path if error.ctx else "compactuary"
+    say(f"error: {text.replace('Value error, ', '').rstrip('.')}. See: {path} --help")
+    return 2
 
 
 def _version(asked: bool) -> None:

@@ -4,9 +4,10 @@ import sys
 
 import typer
 
+from cli.ledger import open_ledger
 from cli.options import AsJson, Db
 from cli.output import print_json
-from ledger.database import connect, reading
+from ledger.database import reading
 from migrations.upgrade import revision_of, upgrade
 
 __all__ = ["db_app"]
@@ -22,10 +23,10 @@ def db_command() -> None:
 @db_app.command("upgrade")
 def upgrade_command(db: Db = None, as_json: AsJson = False) -> None:
     """Make the ledger's tables, or bring them to this version's schema."""
-    engine = connect(db)
-    upgrade(engine)
-    with reading(engine) as connection:
-        revision = revision_of(connection)
+    with open_ledger(db, check=False) as engine:
+        upgrade(engine)
+        with reading(engine) as connection:
+            revision = revision_of(connection)
     where = engine.url.render_as_string(hide_password=True)
     if as_json:
         print_json({"ledger": where, "revision": revision})

@@ -1,17 +1,19 @@
 """``compactuary decide``: the API's answer, without a server."""
 
 import sys
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import Annotated, Any
 from uuid import uuid4
 
 import typer
 
+from cli.ledger import open_ledger
 from cli.options import AsJson, Db
 from cli.output import print_json
 from cli.snapshot import current_snapshot
 from compactuary.errors import InputError
-from policy.answer import Answer
+from policy.answer import Answer, Basis, Interval
 from policy.decision import decide
 from policy.prices import GenaiPriceBook
 from policy.question import Question
@@ -66,7 +68,8 @@ def decide_command(
         rule=rule,
         explain=explain,
     )
-    _, snapshot = current_snapshot(db)
+    with open_ledger(db) as engine:
+        snapshot = current_snapshot(engine)
     answer = decide(
         question, snapshot, GenaiPriceBook(), at=datetime.now(UTC), decision_id=uuid4().hex
     )
@@ -97,12 +100,7 @@ def _weights(given: list[str] | None) -> dict[str, float] | None:
 def _told(answer: Answer) -> str:
     lines = [f"{answer.decision}: {answer.reason.text}"]
     if answer.interval is not None:
-        interval = answer.interval
-        lines.append(
-            f"  remaining   {answer.expected_remaining_calls:.1f} calls "
-            f"[{interval.lower:.1f}, {interval.upper:.1f}] at {interval.level:.0%}, "
-            f"median {answer.median_remaining_calls}"
-        )
+        lines.append(f"  remaining   {_remaining(answer, answer.interval)}")
     lines.append(
         f"  cost        {answer.cost:,.0f} base tokens; saves {answer.saving_per_call:,.0f} "
         "per request"
@@ -112,13 +110,53 @@ def _told(answer: Answer) -> str:
             f"  expected    {answer.expected_net:+,.0f} base tokens; "
             f"pays with probability {answer.probability_pays:.2f}"
         )
-    basis = answer.basis
-    whose = {"role": f"turns of {basis.role}", "all_roles": "turns of all roles", "none": "turns"}
-    lines.append(
-        f"  rests on    {basis.turns:,} {whose[basis.source]}, {basis.at_risk:,} of them this old"
-    )
-    if basis.assumed:
-        lines.append(f"  assumed     {', '.join(basis.assumed)}")
-    for name, value in (answer.terms or {}).items():
-        lines.append(f"  {name:<28} {value}")
+    lines.append(f"  rests on    {_rests_on(answer.basis)}")
+    if answer.basis.assumed:
+        lines.append(f"  assumed     {', '.join(answer.basis.assumed)}")
+    if answer.terms is not None:
+        lines += ["", *_terms(answer.terms)]
     return "\n".join(lines) + "\n"
+
+
+def _remaining(answer: Answer, interval: Interval) -> str:
+    """Return m(i) with its interval and median, all in the unit that was asked."""
+    in_requests = answer.basis.unit == "requests"
+    expected = (
+        answer.expected_remaining_requests if in_requests else answer.expected_remaining_calls
+    )
+    return (
+        f"{expected:.1f} {'requests' if in_requests else 'calls'} "
+        f"[{interval.lower:.1f}, {interval.upper:.1f}] at {interval.level:.0%}, "
+        f"median {answer.median_remaining_calls}"
+    )
+
+
+def _rests_on(basis: Basis) -> str:
+    if basis.source == "none":
+        return "nothing: no turn has ended yet"
+    whose = "all roles" if basis.source == "all_roles" else basis.role
+    turns = f"{basis.turns:,} turn{'s' if basis.turns != 1 else ''} of {whose}"
+    if basis.extrapolated:
+        return f"{turns}; too few got this far, so on the {basis.at_risk:,} that got furthest"
+    return f"{turns}, {basis.at_risk:,} of them seen at this age"
+
+
+def _terms(terms: Mapping[str, Any], within: str = "") -> Iterator[str]:
+    """Yield every term as a line of two columns, those inside others by their full names."""
+    for name, value in terms.items():
+        if isinstance(value, Mapping):
+            yield from _terms(value, f"{within}{name}.")
+        else:
+            yield f"  {within + name:<36}{_number(value)}"
+
+
+def _number(value: object) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:,.0f}" if abs(value) >= 10_000 else f"{value:,.4g}"
+    return str(value)

@@ -5,11 +5,11 @@ from typing import Annotated
 
 import typer
 
+from cli.ledger import open_ledger
 from cli.options import AsJson, Db
 from cli.output import Format, print_rows
-from ledger.database import connect, reading
+from ledger.database import reading
 from ledger.exports import export_columns, export_rows
-from migrations.upgrade import ensure_current
 
 __all__ = ["export_command"]
 
@@ -29,8 +29,6 @@ def export_command(
     how: Annotated[Format, typer.Option("--format", help="How to print.")] = Format.CSV,
 ) -> None:
     """Print turns, requests or compactions; times are UTC, tokens never overlap."""
-    engine = connect(db)
-    ensure_current(engine)
     chosen = Format.JSON if as_json else Format.CSV if how is Format.TEXT else how
-    with reading(engine) as connection:
+    with open_ledger(db) as engine, reading(engine) as connection:
         print_rows(export_columns(kind), export_rows(connection, kind), chosen)

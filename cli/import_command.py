@@ -8,17 +8,17 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from sqlalchemy import select
+from sqlalchemy import Engine, select
 
+from cli.ledger import open_ledger
 from cli.options import AsJson, Db
 from cli.output import print_json, say
 from compactuary.errors import SourceError
-from ledger.database import connect, reading
+from ledger.database import reading
 from ledger.importing import FileReport, ImportOptions, import_logs
 from ledger.readers.discovery import log_files, usual_folders
 from ledger.recording import Recorded
 from ledger.schema import turns
-from migrations.upgrade import ensure_current
 
 __all__ = ["import_command"]
 
@@ -54,28 +54,37 @@ def import_command(
     if role_by not in ("agent", "project"):
         raise typer.BadParameter("it is 'agent' or 'project'", param_hint="--role-by")
     chosen = _chosen(paths)
-    engine = connect(db)
-    ensure_current(engine)
-    if if_empty:
-        with reading(engine) as connection:
-            if connection.scalar(select(turns.c.turn_id).limit(1)) is not None:
-                say("The ledger has turns already; nothing was imported.")
-                return
     options = ImportOptions(
         role_by_project=role_by == "project", skip_corrupt=skip_corrupt, reread=reread
     )
-    with _progress(chosen) as advance:
-        reports = import_logs(engine, chosen, options, progress=advance)
+    with open_ledger(db) as engine:
+        if if_empty and _has_turns(engine):
+            say("The ledger has turns already; nothing was imported.")
+            reports: list[FileReport] = []
+        else:
+            with _progress(chosen) as advance:
+                reports = import_logs(engine, chosen, options, progress=advance)
+    _tell(reports, as_json=as_json)
+
+
+def _has_turns(engine: Engine) -> bool:
+    with reading(engine) as connection:
+        return connection.scalar(select(turns.c.turn_id).limit(1)) is not None
+
+
+def _tell(reports: Sequence[FileReport], *, as_json: bool) -> None:
+    """Print what was done; refused files make the command fail."""
     if as_json:
         print_json(_summary(reports))
-    else:
+    elif reports:
         sys.stdout.write(_sentence(reports) + "\n")
         _notes(reports)
     refused = [report for report in reports if report.error is not None]
     for report in refused:
         say(f"refused: {report.error}")
     if refused:
-        say(f"{len(refused)} of {len(reports)} files were refused; nothing of them was kept.")
+        kept = f"{len(refused)} of {_counted(len(reports), 'file')} refused"
+        say(f"{kept}; nothing of them was kept.")
         raise typer.Exit(1)
 
 
@@ -127,11 +136,15 @@ def _summary(reports: Sequence[FileReport]) -> dict[str, Any]:
 def _sentence(reports: Sequence[FileReport]) -> str:
     total = _total(reports)
     outcomes = Counter(report.outcome for report in reports)
-    read = f"{outcomes['read']:,} files read, {outcomes['unchanged']:,} unchanged"
+    read = f"{_counted(outcomes['read'], 'file')} read, {outcomes['unchanged']:,} unchanged"
     return (
-        f"{read}: {total.turns:,} new turns, {total.requests:,} requests, "
-        f"{total.compactions:,} compactions."
+        f"{read}: {_counted(total.turns, 'new turn')}, {_counted(total.requests, 'request')}, "
+        f"{_counted(total.compactions, 'compaction')}."
     )
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def _notes(reports: Sequence[FileReport]) -> None:
@@ -142,7 +155,7 @@ def _notes(reports: Sequence[FileReport]) -> None:
     if len(skipped) > _SHOWN_NOTES:
         say(f"skipped {len(skipped) - _SHOWN_NOTES} more such lines")
     for name, count in summary["unknown_line_types"].items():
-        say(f"skipped {count} lines of the unknown type {name!r}")
+        say(f"skipped {_counted(count, 'line')} of the unknown type {name!r}")
     strange = [report.path for report in reports if report.outcome == "unrecognised"]
     for path in strange[:_SHOWN_NOTES]:
         say(f"skipped a file of an unknown format: {path}")

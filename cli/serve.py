@@ -7,12 +7,12 @@ from typing import Annotated
 
 import typer
 
-from api.settings import DEFAULT_PORT, REFRESH_VARIABLE, Settings
+from api.settings import DEFAULT_PORT, REFRESH_VARIABLE, Settings, seconds_of
+from cli.ledger import open_ledger
 from cli.options import AsJson, Db
 from cli.output import print_json, say
 from compactuary.errors import InputError
-from ledger.database import DB_VARIABLE, connect, database_url
-from migrations.upgrade import ensure_current
+from ledger.database import DB_VARIABLE, database_url
 
 __all__ = ["serve_command"]
 
@@ -20,28 +20,34 @@ __all__ = ["serve_command"]
 def serve_command(
     db: Db = None,
     host: Annotated[str, typer.Option(help="Loopback addresses only.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535)] = DEFAULT_PORT,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Where to listen.")] = DEFAULT_PORT,
     workers: Annotated[int, typer.Option(min=1, max=64, help="Processes that answer.")] = 1,
     refresh_seconds: Annotated[
         float | None,
-        typer.Option("--refresh-seconds", help="How often to look for new turns. Default: 0.5."),
+        typer.Option(
+            "--refresh-seconds",
+            help=f"How often to look for new turns. Default: {REFRESH_VARIABLE}, else 0.5.",
+            show_default=False,
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Serve decisions over HTTP; the description of every endpoint is at /docs."""
     import uvicorn  # noqa: PLC0415 - the server's extra
 
+    # A wrong setting is told here, not by every worker.
+    if refresh_seconds is None:
+        Settings.from_environment()
+    else:
+        seconds_of(str(refresh_seconds), "--refresh-seconds")
     _refuse_public(host)
     _refuse_taken(host, port)
     url = database_url(db)
-    engine = connect(db)
-    ensure_current(engine)
-    where = engine.url.render_as_string(hide_password=True)
-    engine.dispose()
+    with open_ledger(db) as engine:
+        where = engine.url.render_as_string(hide_password=True)
     os.environ[DB_VARIABLE] = url
     if refresh_seconds is not None:
         os.environ[REFRESH_VARIABLE] = str(refresh_seconds)
-    Settings.from_environment()  # a wrong setting is told here, not by every worker
     address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
     if as_json:
         print_json({"address": address, "ledger": where, "workers": workers})

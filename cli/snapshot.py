@@ -5,20 +5,17 @@ import time
 from sqlalchemy import Engine, func, select
 
 from api.refresh import Estimates, build_snapshot
-from ledger.database import connect, reading
+from ledger.database import reading
 from ledger.schema import histogram
-from migrations.upgrade import ensure_current
 from policy.snapshot import Snapshot
 
 __all__ = ["current_snapshot", "usual_model"]
 
 
-def current_snapshot(db: str | None) -> tuple[Engine, Snapshot]:
-    """Open the ledger and build its snapshot."""
-    engine = connect(db)
-    ensure_current(engine)
+def current_snapshot(engine: Engine) -> Snapshot:
+    """Build the snapshot of a ledger."""
     with reading(engine) as connection:
-        return engine, build_snapshot(connection, Estimates(), time.time_ns() // 1_000_000)
+        return build_snapshot(connection, Estimates(), time.time_ns() // 1_000_000)
 
 
 def usual_model(engine: Engine) -> str | None:

@@ -1,5 +1,6 @@
 """``compactuary table``: remaining calls by role."""
 
+import math
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from api.refresh import ALL_ROLES
+from cli.ledger import open_ledger
 from cli.options import AsJson, Db, ages_of
 from cli.output import Format, print_json, print_markdown, print_rows, say
 from cli.snapshot import current_snapshot, usual_model
@@ -24,6 +26,7 @@ __all__ = ["table_command"]
 
 #: Context at which the break-even of a table is computed where nobody names one.
 TABLE_CONTEXT_TOKENS = 150_000
+_WIDEST = 10_000
 _NOTE = "~ beyond the open tail: the estimate is constant there"
 
 
@@ -46,13 +49,13 @@ def table_command(
     ),
     unit: Annotated[str, typer.Option(help="'tool_calls' or 'requests'.")] = "tool_calls",
     break_even: Annotated[
-        float | None, typer.Option("--break-even", help="Requests that must remain (C/s).")
+        float | None, typer.Option("--break-even", min=0, help="Requests that must remain (C/s).")
     ] = None,
     model: Annotated[
         str | None, typer.Option(help="Whose prices give the break-even. Default: the commonest.")
     ] = None,
     context: Annotated[
-        int, typer.Option("--context", help="Context tokens the break-even is computed at.")
+        int, typer.Option("--context", min=0, help="Context tokens the break-even is computed at.")
     ] = TABLE_CONTEXT_TOKENS,
     how: Annotated[Format, typer.Option("--format", help="How to print.")] = Format.TEXT,
 ) -> None:
@@ -63,7 +66,9 @@ def table_command(
     ages = ages_of(at)
     if unit not in ("tool_calls", "requests"):
         raise typer.BadParameter("it is 'tool_calls' or 'requests'", param_hint="--unit")
-    engine, snapshot = current_snapshot(db)
+    with open_ledger(db) as engine:
+        snapshot = current_snapshot(engine)
+        commonest = usual_model(engine)
     rows = _rows(snapshot, unit, ages, role)
     if as_json or how is Format.JSON:
         print_json(rows)
@@ -75,7 +80,7 @@ def table_command(
         flat = [_flat(row, ages) for row in rows]
         print_rows(list(flat[0]), flat, how)
         return
-    line = _break_even(break_even, model or usual_model(engine), context)
+    line = _break_even(break_even, model or commonest, context)
     whole = snapshot.portfolio.get(unit)
     if whole is not None and not role:
         rows = [*rows, remaining_calls(whole, ages)]
@@ -105,6 +110,13 @@ def _rows(
 
 def _break_even(given: float | None, model: str | None, context: int) -> BreakEven:
     if given is not None:
+        if not math.isfinite(given):
+            raise InputError(
+                "not a number of requests",
+                where="--break-even",
+                value=given,
+                remedy="Give C/s, such as 7.5.",
+            )
         return BreakEven(given, f"a break-even of {given:g} requests")
     if model is None:
         return BreakEven(None, "no model in the ledger, so no break-even: name one with --model")
@@ -155,7 +167,7 @@ def _print_markdown(rows: Sequence[dict[str, Any]], ages: Sequence[int], line: B
             [row["role"], str(row["turns"]), f"{row['mean']:.1f}", str(row["p50"]), *lives]
         )
     print_markdown(_head(ages), cells)
-    sys.stdout.write(f"\nBold: above {line.text}. {_NOTE}.\n")
+    sys.stdout.write(f"\n{_footer(line, bold=True)} {_NOTE}.\n")
 
 
 def _print_text(rows: Sequence[dict[str, Any]], ages: Sequence[int], line: BreakEven) -> None:
@@ -163,22 +175,37 @@ def _print_text(rows: Sequence[dict[str, Any]], ages: Sequence[int], line: Break
     from rich.table import Table  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
 
+    terminal = sys.stdout.isatty()
+    # As wide as the table needs: a narrow terminal wraps lines, where rich would cut digits off.
+    console = Console(width=_WIDEST)
     unit = "tool calls" if rows[0]["unit"] == "tool_calls" else "requests"
-    table = Table(title=f"Remaining {unit}, given that a turn has made i", title_justify="left")
+    console.print(f"Remaining {unit}, given that a turn has made i", soft_wrap=True)
+    table = Table()
     for name in _head(ages):
         table.add_column(name, justify="left" if name == "role" else "right", no_wrap=True)
     for row in rows:
         if row["role"] == ALL_ROLES:
             table.add_section()
-        lives = [
-            Text(_cell(row, age), style="bold green" if _pays(row, age, line) else "")
-            for age in ages
-        ]
         table.add_row(
-            Text(row["role"]), f"{row['turns']:,}", f"{row['mean']:.1f}", str(row["p50"]), *lives
+            Text(row["role"]),
+            f"{row['turns']:,}",
+            f"{row['mean']:.1f}",
+            str(row["p50"]),
+            *(Text.from_markup(_styled(row, age, line)) for age in ages),
         )
-    console = Console(width=None if sys.stdout.isatty() else 120)
     console.print(table)
-    console.print(f"Bold: above {line.text}.", highlight=False, soft_wrap=True)
+    console.print(_footer(line, bold=terminal), highlight=False, markup=False, soft_wrap=True)
     if any(row["extrapolated"] for row in rows):
-        console.print(f"{_NOTE}.", highlight=False, soft_wrap=True)
+        console.print(f"{_NOTE}.", highlight=False, markup=False, soft_wrap=True)
+
+
+def _styled(row: dict[str, Any], age: int, line: BreakEven) -> str:
+    cell = _cell(row, age)
+    return f"[bold green]{cell}[/]" if _pays(row, age, line) else cell
+
+
+def _footer(line: BreakEven, *, bold: bool) -> str:
+    """Return what the table is compared with, or why with nothing."""
+    if line.requests is None:
+        return f"{line.text[0].upper()}{line.text[1:]}."
+    return f"{'Bold:' if bold else 'Compacting pays'} above {line.text}."

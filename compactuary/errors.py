@@ -57,7 +57,7 @@ class CompactuaryError(Exception):
         if self.value is not None:
             shown = repr(self.value)
             head += f" (got {shown if len(shown) <= 80 else shown[:77] + '...'})"
-        return f"{head}. {self.remedy.rstrip('.')}." if self.remedy else head
+        return f"{head}. {self.remedy}" if self.remedy else head
 
 
 class InputError(CompactuaryError):

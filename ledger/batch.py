@@ -20,13 +20,26 @@ __all__ = ["LARGEST", "Batch", "Row", "forked"]
 
 Row = dict[str, Any]
 _NO_TURN: Row = dict.fromkeys(column.name for column in turns.columns)
-#: What of a request told twice is the larger of both; everything else is as it was told first.
+#: What of a request told twice is the larger of both. Of the times the earlier one stands, since
+#: logs that embed another one tell later of the same; everything else is as it was told first.
 LARGEST = ("output", "reasoning", "unnamed_tool_calls")
+
+
+#: Reason of a sub-agent's end that only its parent's log tells of.
+PARENT_TOLD = "parent_told"
 
 
 def forked(turn_id: str | None, session_id: str) -> str:
     """Return the id of the turn by which a forked session goes on with another session's turn."""
     return f"{turn_id}@{session_id}"
+
+
+def _before(at_ms: int | None, other_ms: int | None) -> bool:
+    return at_ms is not None and other_ms is not None and at_ms < other_ms
+
+
+def _earlier(at_ms: int | None, other_ms: int | None) -> int | None:
+    return other_ms if at_ms is None or _before(other_ms, at_ms) else at_ms
 
 
 @dataclass(slots=True)
@@ -179,7 +192,9 @@ class Batch:
             row["declared_tool_calls"] = event.tool_calls
         if event.requests is not None:
             row["declared_requests"] = event.requests
-        if event.at_ms is not None and row["last_ms"] is not None and event.at_ms < row["last_ms"]:
+        # A parent hears of the end a moment later; what the agent's own log tells stands above it.
+        told_by_itself = row["reason"] != PARENT_TOLD
+        if told_by_itself and _before(event.at_ms, row["last_ms"]):
             return  # an older copy of the log
         row["status"], row["reason"] = event.status, event.reason
         row["last_ms"] = event.at_ms if event.at_ms is not None else row["last_ms"]
@@ -278,26 +293,26 @@ class Batch:
         if told is not row:
             for name in LARGEST:
                 told[name] = max(told[name], row[name])
+            told["at_ms"] = _earlier(told["at_ms"], event.at_ms)
         if turn_id is not None and ours:
             for tool_call_id, name in event.tool_calls:
-                self.tool_calls.setdefault(
-                    (event.request_id, tool_call_id),
-                    {
-                        "request_id": event.request_id,
-                        "tool_call_id": tool_call_id,
-                        "turn_id": turn_id,
-                        "name": name,
-                        "at_ms": event.at_ms,
-                    },
-                )
+                call: Row = {
+                    "request_id": event.request_id,
+                    "tool_call_id": tool_call_id,
+                    "turn_id": turn_id,
+                    "name": name,
+                    "at_ms": event.at_ms,
+                }
+                known = self.tool_calls.setdefault((event.request_id, tool_call_id), call)
+                if known is not call:
+                    known["at_ms"] = _earlier(known["at_ms"], event.at_ms)
 
     # Sub-agents, as their parents tell of them.
 
     def _agent(self, event: AgentTold) -> None:
-        parent = self.turns.get(event.parent_turn_id or "")
-        if parent is not None and parent["session_id"] != event.session_id:
-            if self._own(event.parent_turn_id, event.session_id) is None:
-                return  # the copied beginning of a fork tells of the original's agents
+        parent_id = event.parent_turn_id
+        if parent_id in self.turns and self._own(parent_id, event.session_id) is None:
+            return  # the copied beginning of a fork tells of the original's agents
         thread_id = thread_of(event.session_id, event.agent_id)
         thread = self.threads.setdefault(
             thread_id, {"thread_id": thread_id, "session_id": event.session_id}
@@ -337,11 +352,10 @@ class Batch:
             if row["role"].endswith(UNKNOWN_SUBAGENT) and thread.get("role"):
                 row["role"] = thread["role"]
             row["parent_turn_id"] = row["parent_turn_id"] or thread.get("parent_turn_id")
-            done_ms = thread.get("done_ms")
-            if row["status"] == "open" and thread.get("done_status"):
-                if done_ms is None or row["last_ms"] is None or done_ms >= row["last_ms"]:
-                    row["status"], row["reason"] = thread["done_status"], "parent_told"
-                    row["last_ms"] = done_ms or row["last_ms"]
+            done_status, done_ms = thread.get("done_status"), thread.get("done_ms")
+            if row["status"] == "open" and done_status and not _before(done_ms, row["last_ms"]):
+                row["status"], row["reason"] = done_status, PARENT_TOLD
+                row["last_ms"] = done_ms or row["last_ms"]
 
     # Compactions.
 

@@ -31,11 +31,13 @@ def moment(stamp: object, where: str) -> datetime:
     Raises
     ------
     InputError
-        Naming ``where``, if it is no ISO 8601 time.
+        Naming ``where``, if it is no ISO 8601 time, or one outside the years 1–9999 in UTC.
     """
     try:
         found = datetime.fromisoformat(stamp)  # type: ignore[arg-type]
-    except (TypeError, ValueError) as error:
+        if found.tzinfo not in (UTC, None):
+            found.astimezone(UTC)  # else iso could not write it later
+    except (TypeError, ValueError, OverflowError) as error:
         raise InputError(
             "not an ISO 8601 time",
             where=where,

@@ -55,14 +55,11 @@ def open_engine(given: str | None = None) -> Engine:
         url = make_url(url_text)
         if url.get_backend_name() == "sqlite":
             return _sqlite_engine(url_text, url.database)
+        if url.get_backend_name() != "postgresql":
+            raise _no_database(url_text)
         return create_engine(url, pool_pre_ping=True)
     except (ArgumentError, NoSuchModuleError) as error:
-        raise InputError(
-            "not a database URL this project can open",
-            where="db",
-            value=url_text,
-            remedy="Use sqlite:///PATH or postgresql://USER@HOST/NAME.",
-        ) from error
+        raise _no_database(url_text) from error
     except ModuleNotFoundError as error:
         raise MissingExtraError(
             f"the database {url_text.split(':', 1)[0]!r} needs a driver that is not installed",
@@ -71,8 +68,17 @@ def open_engine(given: str | None = None) -> Engine:
         ) from error
 
 
+def _no_database(url: str) -> InputError:
+    return InputError(
+        "not a database URL this project can open",
+        where="db",
+        value=url,
+        remedy="Use sqlite:///PATH or postgresql://USER@HOST/NAME.",
+    )
+
+
 def _sqlite_engine(url: str, file: str | None) -> Engine:
-    if file and file != ":memory:":
+    if file and file != ":memory:" and not file.startswith("file:"):
         try:
             Path(file).parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -120,7 +126,7 @@ def writing(engine: Engine) -> Iterator[Connection]:
         If the database is locked, read-only, full, gone or without the ledger's tables.
     """
     with _plain_faults(engine), engine.connect() as connection:
-        connection = connection.execution_options(write=True)
+        connection.execution_options(write=True)
         with connection.begin():
             yield connection
 
@@ -128,8 +134,12 @@ def writing(engine: Engine) -> Iterator[Connection]:
 @contextmanager
 def reading(engine: Engine) -> Iterator[Connection]:
     """Open a transaction that reads one consistent state."""
-    with _plain_faults(engine), engine.connect() as connection, connection.begin():
-        yield connection
+    with _plain_faults(engine), engine.connect() as connection:
+        if engine.dialect.name == "postgresql":
+            # Its default lets every statement see a state of its own.
+            connection.execution_options(isolation_level="REPEATABLE READ")
+        with connection.begin():
+            yield connection
 
 
 def connect(given: str | None = None) -> Engine:

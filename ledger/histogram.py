@@ -74,7 +74,9 @@ def apply_changes(
             pace = pace_of(turn)
             if pace:
                 key = (turn["role"], turn["model"] or "")
-                for name, amount in zip(("turns", "tool_calls", "requests"), (1, *pace)):
+                for name, amount in zip(
+                    ("turns", "tool_calls", "requests"), (1, *pace), strict=True
+                ):
                     paces[(*key, name)] += sign * amount
     changes = {cell: change for cell, change in cells.items() if change}
     _change_cells(connection, changes, version)
@@ -106,6 +108,8 @@ def _change_paces(
 ) -> None:
     rows: dict[tuple[str, str], dict[str, Any]] = {}
     for (role, model, name), change in changes.items():
+        if not change:
+            continue
         row = rows.setdefault(
             (role, model),
             {"role": role, "model": model, "turns": 0, "tool_calls": 0, "requests": 0},

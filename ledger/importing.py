@@ -1,12 +1,15 @@
 """Log files → ledger: a file lands whole or not at all, and costs a stat when it is unchanged."""
 
+import gc
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import orjson
-from sqlalchemy import Connection, Engine, select
+from sqlalchemy import Connection, Engine, bindparam, select
 
 from compactuary.errors import InputError, SourceError
 from ledger.database import reading, writing
@@ -21,6 +24,7 @@ from ledger.sources import (
     Source,
     known_sources,
     refuse_replaced,
+    refuse_unnameable,
     remember,
     stat_of,
     unchanged,
@@ -36,6 +40,8 @@ BATCH_EVENTS = 4000
 #: that other writers need not wait long.
 GROUP_BYTES = 16_000_000
 UNCHANGED = "unchanged"
+AS_USUAL = ImportOptions()
+_SAVED_STATE = select(threads.c.state).where(threads.c.thread_id == bindparam("thread_id"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +50,7 @@ class FileReport:
 
     path: Path
     outcome: str
-    recorded: Recorded = Recorded()
+    recorded: Recorded = field(default_factory=Recorded)
     lines: int = 0
     skipped: tuple[str, ...] = ()
     unknown_types: Mapping[str, int] = field(default_factory=dict)
@@ -54,9 +60,9 @@ class FileReport:
 def import_logs(
     engine: Engine,
     paths: Sequence[Path],
-    options: ImportOptions = ImportOptions(),
+    options: ImportOptions = AS_USUAL,
     *,
-    progress: Callable[[FileReport], None] = lambda report: None,
+    progress: Callable[[FileReport], None] = lambda _: None,
 ) -> list[FileReport]:
     """Read logs into the ledger.
 
@@ -127,8 +133,9 @@ def _groups(
     size = 0
     for path, kind in files:
         group.append((path, kind))
-        if kind not in _NOTHING_TO_READ and path.exists():
-            size += path.stat().st_size
+        if kind not in _NOTHING_TO_READ:
+            with suppress(OSError):  # a file that is gone by now is refused when it is read
+                size += path.stat().st_size
         if size >= GROUP_BYTES:
             yield group
             group, size = [], 0
@@ -150,10 +157,17 @@ def _unrecognised(path: Path) -> SourceError:
 def _import_group(
     engine: Engine, group: Sequence[tuple[Path, str | None]], options: ImportOptions
 ) -> list[FileReport]:
-    to_read = {path: kind for path, kind in group if kind not in _NOTHING_TO_READ}
+    to_read: dict[Path, str | None] = {}
     read: dict[Path, FileReport] = {}
+    for path, kind in group:
+        if kind not in _NOTHING_TO_READ:
+            try:
+                refuse_unnameable(path)
+                to_read[path] = kind
+            except InputError as error:
+                read[path] = FileReport(path, "refused", error=error)
     if to_read:
-        with writing(engine) as connection:
+        with _collector_paused(), writing(engine) as connection:
             # Held until the commit, so that importers take turns on every database.
             lock_version(connection)
             transaction = _Transaction(
@@ -162,11 +176,23 @@ def _import_group(
             for path, kind in to_read.items():
                 transaction.take(path, kind or "")
             transaction.settle()
-            read = transaction.reports()
+            read |= transaction.reports()
     return [
         read.get(path) or FileReport(path, UNCHANGED if kind else "unrecognised")
         for path, kind in group
     ]
+
+
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    """Spare the cyclic collector walking through thousands of events that hold no cycles."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 @dataclass(slots=True)
@@ -243,7 +269,7 @@ class _Transaction:
         self.settle()
         savepoint = self.connection.begin_nested()
         try:
-            for events in (first or [], *batches):
+            for events in chain([first or []], batches):
                 file.recorded += record(self.connection, events)
             self.waiting, self.states = [file], file.states
             self.settle()
@@ -259,8 +285,7 @@ class _Transaction:
         if waiting is not None:
             state: str | None = waiting["state"]
         else:
-            found = select(threads.c.state).where(threads.c.thread_id == thread_id)
-            state = self.connection.scalar(found)
+            state = self.connection.scalar(_SAVED_STATE, {"thread_id": thread_id})
         return None if state is None else orjson.loads(state)
 
 

@@ -68,7 +68,7 @@ class LogFile:
     unknown_types: Mapping[str, int] = field(default_factory=dict)
     #: Rows of ``threads`` as this file leaves them.
     states: dict[str, dict[str, str]] = field(default_factory=dict)
-    recorded: Recorded = Recorded()
+    recorded: Recorded = field(default_factory=Recorded)
 
     def batches(
         self, saved: SavedThread, options: ImportOptions, limit: int

@@ -8,10 +8,11 @@ from typing import Any
 
 from sqlalchemy import Connection, func, select
 
+from ledger.among import among
 from ledger.batch import LARGEST, Batch, Row, forked
 from ledger.events import AgentTold, CompactionMade, Event, RequestMade, TurnStarted, thread_of
 from ledger.histogram import apply_changes
-from ledger.recount import recount
+from ledger.recount import recount_new, recount_stored
 from ledger.schema import compactions, requests, threads, tool_calls, turns
 from ledger.upsert import upsert
 from ledger.versions import lock_version, set_version
@@ -77,12 +78,14 @@ def record_each(connection: Connection, tellings: Sequence[Sequence[Event]]) -> 
         before = _tally(batch)
         batch.take(events)
         added.append(_difference(_tally(batch), before))
+    recount_new(batch)
     _write(connection, batch)
-    recount(connection, {key: batch.turns[key] for key in batch.touched})
+    stored = batch.touched.keys() & batch.before.keys()
+    recount_stored(connection, {key: batch.turns[key] for key in stored})
     changed = batch.changed()
     if changed:
-        upsert(connection, turns, list(changed.values()), replace=_TURN_FACTS)
         known = {key: batch.before[key] for key in changed if key in batch.before}
+        upsert(connection, turns, [changed[key] for key in known], replace=_TURN_FACTS)
         moved = apply_changes(connection, known, changed, version)
         if moved or any(row["status"] == "open" for row in (*known.values(), *changed.values())):
             set_version(connection, version)
@@ -147,29 +150,31 @@ def _loaded(connection: Connection, events: Iterable[Event]) -> Batch:
     """Read every row the events can touch."""
     told = _told(events)
     batch = Batch()
-    _load_turns(connection, batch, turns.c.turn_id.in_(told.turns))
-    _load_turns(connection, batch, turns.c.thread_id.in_(told.threads))
+    _load_turns(connection, batch, among(connection, turns.c.turn_id, told.turns))
+    _load_turns(connection, batch, among(connection, turns.c.thread_id, told.threads))
     forks = [
         pair
         for pair in told.sessions
         if batch.turns.get(pair[0], {}).get("session_id", pair[1]) != pair[1]
     ]
     if forks:
-        _load_turns(connection, batch, turns.c.turn_id.in_([forked(*pair) for pair in forks]))
+        _load_turns(
+            connection, batch, among(connection, turns.c.turn_id, [forked(*pair) for pair in forks])
+        )
         _load_stored_calls(connection, batch, {turn_id for turn_id, _ in forks})
     thread_ids = told.threads | {row["thread_id"] for row in batch.turns.values()}
     facts = select(*(threads.c[name] for name in _THREAD_FACTS))
-    for row in connection.execute(facts.where(threads.c.thread_id.in_(thread_ids))):
+    for row in connection.execute(facts.where(among(connection, threads.c.thread_id, thread_ids))):
         batch.threads[row.thread_id] = row._asdict()
     seen = select(requests.c.request_id, requests.c.turn_id)
     for request_id, turn_id in connection.execute(
-        seen.where(requests.c.request_id.in_(told.requests))
+        seen.where(among(connection, requests.c.request_id, told.requests))
     ):
         batch.turn_of_request[request_id] = turn_id
     _load_positions(connection, batch, told.unplaced_in)
     if told.compactions:
         kept = select(compactions.c.compaction_id)
-        kept = kept.where(compactions.c.compaction_id.in_(told.compactions))
+        kept = kept.where(among(connection, compactions.c.compaction_id, told.compactions))
         batch.known_compactions.update(connection.scalars(kept))
     return batch
 
@@ -185,7 +190,9 @@ def _load_positions(connection: Connection, batch: Batch, turn_ids: Collection[s
         return
     ids = set(turn_ids) | set(batch.turns)
     following = select(requests.c.turn_id, func.max(requests.c.position) + 1)
-    following = following.where(requests.c.turn_id.in_(ids)).group_by(requests.c.turn_id)
+    following = following.where(among(connection, requests.c.turn_id, ids)).group_by(
+        requests.c.turn_id
+    )
     for turn_id, position in connection.execute(following):
         batch.next_position[turn_id] = position
 
@@ -203,7 +210,7 @@ def _load_stored_calls(connection: Connection, batch: Batch, turn_ids: Collectio
             requests.c.request_id,
             requests.c.position,
             named + requests.c.unnamed_tool_calls,
-        ).where(requests.c.turn_id.in_(turn_ids))
+        ).where(among(connection, requests.c.turn_id, turn_ids))
     )
     for turn_id, request_id, position, made in found:
         batch.stored_calls.setdefault(turn_id, {})[request_id] = (position, made)
@@ -220,8 +227,10 @@ def _write(connection: Connection, batch: Batch) -> None:
         {name: batch.threads[key].get(name) for name in _THREAD_FACTS} for key in batch.told_threads
     ]
     upsert(connection, threads, told, replace=_THREAD_FACTS[2:])
-    upsert(connection, requests, list(batch.requests.values()), largest=LARGEST)
-    upsert(connection, tool_calls, list(batch.tool_calls.values()))
+    upsert(
+        connection, requests, list(batch.requests.values()), largest=LARGEST, smallest=("at_ms",)
+    )
+    upsert(connection, tool_calls, list(batch.tool_calls.values()), smallest=("at_ms",))
     upsert(
         connection,
         compactions,

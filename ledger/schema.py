@@ -30,6 +30,7 @@ __all__ = [
     "metadata",
     "request_pace",
     "requests",
+    "snapshot_tables",
     "snapshots",
     "sources",
     "threads",
@@ -214,5 +215,15 @@ snapshots = Table(
     Column("version", BigInteger, primary_key=True, autoincrement=False),
     Column("built_ms", BigInteger, nullable=False),
     Column("content_hash", Text, nullable=False),
+)
+
+#: The stored snapshot's life tables; the digest tells a worker which ones to load again. All
+#: roles together stand under the empty name.
+snapshot_tables = Table(
+    "snapshot_tables",
+    metadata,
+    Column("unit", Text, primary_key=True),
+    Column("role", Text, primary_key=True),
+    Column("digest", Text, nullable=False),
     Column("payload", LargeBinary, nullable=False),
 )

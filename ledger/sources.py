@@ -13,7 +13,15 @@ from ledger.readers.lines import fingerprint
 from ledger.schema import sources
 from ledger.upsert import upsert
 
-__all__ = ["Source", "known_sources", "refuse_replaced", "remember", "stat_of", "unchanged"]
+__all__ = [
+    "Source",
+    "known_sources",
+    "refuse_replaced",
+    "refuse_unnameable",
+    "remember",
+    "stat_of",
+    "unchanged",
+]
 
 #: Paths looked up in one statement.
 _PATHS_AT_ONCE = 500
@@ -71,6 +79,24 @@ def stat_of(path: Path) -> os.stat_result:
             where=str(path),
             value=error.strerror,
             remedy="Check that the file is there and that you may read it.",
+        ) from error
+
+
+def refuse_unnameable(path: Path) -> None:
+    """Refuse a file whose name no database can keep.
+
+    Raises
+    ------
+    SourceError
+        If the name is not UTF-8.
+    """
+    try:
+        str(path).encode()
+    except UnicodeEncodeError as error:
+        raise SourceError(
+            "its name is not UTF-8",
+            where=os.fsencode(path).decode("utf-8", "replace"),
+            remedy="Rename it.",
         ) from error
 
 

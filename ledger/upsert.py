@@ -5,13 +5,13 @@ from functools import lru_cache
 from operator import itemgetter
 from typing import Any
 
-from sqlalchemy import Connection, Dialect, Table, case, func
+from sqlalchemy import Connection, Dialect, Table, case, func, or_
 from sqlalchemy.dialects import postgresql, sqlite
 
 __all__ = ["upsert"]
 
 
-def upsert(
+def upsert(  # noqa: PLR0913 - a keyword for each way to merge
     connection: Connection,
     table: Table,
     rows: Sequence[dict[str, Any]],
@@ -19,6 +19,7 @@ def upsert(
     add: Sequence[str] = (),
     replace: Sequence[str] = (),
     largest: Sequence[str] = (),
+    smallest: Sequence[str] = (),
     fill: Sequence[str] = (),
     same: str | None = None,
 ) -> None:
@@ -28,15 +29,16 @@ def upsert(
     ----------
     rows : sequence of dict
         Column name to value, the same columns in every row.
-    add, replace, largest, fill : sequence of str
-        Columns to add to, to overwrite, to keep the larger of, or to set only where null.
+    add, replace, largest, smallest, fill : sequence of str
+        Columns to add to, to overwrite, to keep the larger or the smaller of, or to set only where
+        null. Null is larger than everything.
         With none named, a row that is there stays as it is.
     same : str, optional
         Merge only where this column already holds the same value.
     """
     if not rows:
         return
-    merges = (tuple(add), tuple(replace), tuple(largest), tuple(fill), same)
+    merges = (tuple(add), tuple(replace), tuple(largest), tuple(smallest), tuple(fill), same)
     sql, names = _prepared(connection.dialect, table, tuple(rows[0]), merges)
     if names is None:
         connection.exec_driver_sql(sql, list(rows))
@@ -44,7 +46,8 @@ def upsert(
         connection.exec_driver_sql(sql, list(map(itemgetter(*names), rows)))
 
 
-_Merges = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], tuple[str, ...], str | None]
+_Names = tuple[str, ...]
+_Merges = tuple[_Names, _Names, _Names, _Names, _Names, str | None]
 
 
 @lru_cache(maxsize=128)
@@ -56,7 +59,7 @@ def _prepared(
     Compiled once: SQLAlchemy's own way prepares every row of every call anew, which costs more
     than the database's part.
     """
-    add, replace, largest, fill, same = merges
+    add, replace, largest, smallest, fill, same = merges
     build = postgresql.insert if dialect.name == "postgresql" else sqlite.insert
     statement = build(table)
     new = statement.excluded
@@ -65,6 +68,13 @@ def _prepared(
     merged |= {name: func.coalesce(table.c[name], new[name]) for name in fill}
     merged |= {
         name: case((new[name] > table.c[name], new[name]), else_=table.c[name]) for name in largest
+    }
+    merged |= {
+        name: case(
+            (or_(table.c[name].is_(None), new[name] < table.c[name]), new[name]),
+            else_=table.c[name],
+        )
+        for name in smallest
     }
     keys = list(table.primary_key.columns)
     if merged:

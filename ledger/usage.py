@@ -103,16 +103,23 @@ def anthropic_usage(raw: Mapping[str, Any]) -> Usage:
 
     With several ``iterations`` the top-level input counts are their sum; the last ``message``
     iteration is what the context really held.
+
+    Raises
+    ------
+    InputError
+        Naming the field, if a count is negative or no integer, or a part is of another shape.
     """
     counted: Mapping[str, Any] = raw
     iterations = raw.get("iterations")
-    if iterations and len(iterations) > 1:
+    if iterations:
+        if not isinstance(iterations, list) or not all(isinstance(i, dict) for i in iterations):
+            raise _misshapen("iterations", iterations, "a list of objects")
         messages = [i for i in iterations if i.get("type") == "message"]
-        counted = messages[-1] if messages else raw
-    lifetimes = counted.get("cache_creation") or {}
+        counted = messages[-1] if messages and len(iterations) > 1 else raw
+    lifetimes = _object(counted, "cache_creation")
     write_5m = _tokens(lifetimes, "ephemeral_5m_input_tokens")
     write_1h = _tokens(lifetimes, "ephemeral_1h_input_tokens")
-    details = raw.get("output_tokens_details") or {}
+    details = _object(raw, "output_tokens_details")
     return _checked(
         Usage(
             uncached=_tokens(counted, "input_tokens"),
@@ -137,6 +144,22 @@ def _checked(usage: Usage) -> Usage:
             remedy="Reasoning tokens are a part of the output; send the whole output.",
         )
     return usage
+
+
+def _object(raw: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    value = raw.get(name) or {}
+    if not isinstance(value, Mapping):
+        raise _misshapen(name, value, "an object")
+    return value
+
+
+def _misshapen(name: str, value: object, wanted: str) -> InputError:
+    return InputError(
+        f"not {wanted}",
+        where=f"usage.{name}",
+        value=value,
+        remedy="Send Anthropic's usage object as it came.",
+    )
 
 
 def _tokens(raw: Mapping[str, Any], name: str) -> int:

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from compactuary.errors import InputError
 
-__all__ = ["UNITS", "Remaining", "RoleTable", "Snapshot", "TableSource"]
+__all__ = ["UNITS", "Remaining", "RoleTable", "Snapshot", "TableSource", "content_hash"]
 
 UNITS = ("tool_calls", "requests")
 
@@ -175,6 +175,30 @@ class RoleTable:
             return found - age
         return tail - age + self._tail_age_at(half / self.survival[tail])
 
+    def to_payload(self) -> dict[str, Any]:
+        """Return the table as plain JSON values."""
+        return {name: getattr(self, name) for name in _FIELDS}
+
+    @classmethod
+    def from_payload(cls, payload: Mapping[str, Any]) -> "RoleTable":
+        """Return the table that `to_payload` wrote.
+
+        Raises
+        ------
+        InputError
+            A key is missing, or the table is impossible.
+        """
+        try:
+            given: dict[str, Any] = {name: payload[name] for name in _FIELDS}
+            for name in _SERIES:
+                # A database may hand 1.0 back as 1.
+                kind = int if name in _COUNTS else float
+                given[name] = tuple(kind(value) for value in given[name])
+            return cls(**given)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            problem = f"is not a stored table: {type(error).__name__} {error}"
+            raise InputError(problem, where="snapshot", remedy=_REBUILD) from error
+
     @property
     def _tail_factor(self) -> float:
         return max(0.0, 1.0 - 1.0 / self.expected[-1])
@@ -188,15 +212,17 @@ class RoleTable:
 
 
 _SERIES = ("at_risk", "ends", "expected", "lower", "upper", "survival", "continue_probability")
+_COUNTS = ("at_risk", "ends")
+_FIELDS = tuple(field.name for field in fields(RoleTable))
 
 
 def _check_series(table: RoleTable, name: str) -> None:
     series = getattr(table, name)
     if len(series) != table.tail_age + 1:
         raise _wrong(table, name, len(series), f"must have {table.tail_age + 1} values")
-    for value in series:
-        if not 0 <= value < math.inf:
-            raise _wrong(table, name, value, "must be finite and not negative")
+    # Every new turn makes tables of hundreds of ages again: min and isfinite run at C speed.
+    if not all(map(math.isfinite, series)) or min(series) < 0:
+        raise _wrong(table, name, series, "must be finite and not negative")
 
 
 def _wrong(table: RoleTable, name: str, value: object, problem: str) -> InputError:
@@ -212,7 +238,7 @@ def _wrong(table: RoleTable, name: str, value: object, problem: str) -> InputErr
 class Snapshot:
     """Life tables per unit and role, and of all roles together, with one version.
 
-    Make one with `of` (which computes the hash) or `from_payload` (which checks it).
+    Make one with `of`, which computes the hash.
 
     Parameters
     ----------
@@ -241,10 +267,21 @@ class Snapshot:
         built_at: str,
         tables: Mapping[str, Mapping[str, RoleTable]],
         portfolio: Mapping[str, RoleTable],
+        digests: Mapping[tuple[str, str], str] | None = None,
     ) -> "Snapshot":
-        """Return a snapshot of these tables with its content hash."""
-        content_hash = _hash(_content(tables, portfolio))
-        return cls(version, built_at, content_hash, tables, portfolio)
+        """Return a snapshot of these tables with its content hash.
+
+        Parameters
+        ----------
+        digests : mapping of (unit, role) to str, optional
+            Hashes of the tables, the portfolio's under the empty role, from whoever has them
+            already; computed here if left out.
+        """
+        if digests is None:
+            each = {(unit, role): t for unit, roles in tables.items() for role, t in roles.items()}
+            each |= {(unit, ""): table for unit, table in portfolio.items()}
+            digests = {key: _digest(table) for key, table in each.items()}
+        return cls(version, built_at, content_hash(digests), tables, portfolio)
 
     def lookup(self, unit: str, role: str) -> tuple[RoleTable | None, TableSource]:
         """Return the table for a role, and whose it is.
@@ -272,88 +309,13 @@ class Snapshot:
             return table, "all_roles"
         return None, "none"
 
-    def to_payload(self) -> dict[str, Any]:
-        """Return the snapshot as plain JSON values."""
-        return {
-            "version": self.version,
-            "built_at": self.built_at,
-            "content_hash": self.content_hash,
-            **_content(self.tables, self.portfolio),
-        }
 
-    @classmethod
-    def from_payload(cls, payload: Mapping[str, Any]) -> "Snapshot":
-        """Return the snapshot that `to_payload` wrote.
-
-        Parameters
-        ----------
-        payload : mapping
-            Plain JSON values.
-
-        Raises
-        ------
-        InputError
-            A key is missing, a table is impossible, or the content does not match its hash.
-        """
-        try:
-            tables = {
-                unit: {role: _table(values) for role, values in roles.items()}
-                for unit, roles in payload["tables"].items()
-            }
-            portfolio = {unit: _table(values) for unit, values in payload["portfolio"].items()}
-            snapshot = cls.of(payload["version"], payload["built_at"], tables, portfolio)
-            claimed = payload["content_hash"]
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            problem = f"is not a stored snapshot: {type(error).__name__} {error}"
-            raise InputError(problem, where="snapshot", remedy=_REBUILD) from error
-        if snapshot.content_hash != claimed:
-            problem = f"the content has the hash {snapshot.content_hash}, not the one it claims"
-            where = "snapshot.content_hash"
-            raise InputError(problem, where=where, value=claimed, remedy=_REBUILD)
-        return snapshot
+def content_hash(digests: Mapping[tuple[str, str], str]) -> str:
+    """Return one hash over the hashes of tables, by (unit, role), in whatever order they come."""
+    lines = sorted(f"{unit}\t{role}\t{digest}" for (unit, role), digest in digests.items())
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
-_FIELDS = tuple(field.name for field in fields(RoleTable))
-_COUNTS = ("at_risk", "ends")
-
-
-def _content(
-    tables: Mapping[str, Mapping[str, RoleTable]], portfolio: Mapping[str, RoleTable]
-) -> dict[str, Any]:
-    return {
-        "tables": {
-            unit: {role: _plain(table) for role, table in roles.items()}
-            for unit, roles in tables.items()
-        },
-        "portfolio": {unit: _plain(table) for unit, table in portfolio.items()},
-    }
-
-
-def _hash(content: dict[str, Any]) -> str:
-    canonical = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
+def _digest(table: RoleTable) -> str:
+    canonical = json.dumps(table.to_payload(), sort_keys=True, allow_nan=False)
     return hashlib.sha256(canonical.encode()).hexdigest()
-
-
-def _plain(table: RoleTable) -> dict[str, Any]:
-    """Return a table as JSON values; numbers take Python's own types, so hashes agree."""
-    values: dict[str, Any] = {name: getattr(table, name) for name in _FIELDS}
-    for name in _SERIES:
-        kind = int if name in _COUNTS else float
-        values[name] = [kind(value) for value in values[name]]
-    values["turns"], values["tail_age"] = int(table.turns), int(table.tail_age)
-    values["level"] = float(table.level)
-    rate = table.requests_per_call
-    values["requests_per_call"] = None if rate is None else float(rate)
-    return values
-
-
-def _table(values: Mapping[str, Any]) -> RoleTable:
-    given: dict[str, Any] = {name: values[name] for name in _FIELDS}
-    for name in _SERIES:
-        # A database may hand 1.0 back as 1.
-        kind = int if name in _COUNTS else float
-        given[name] = tuple(kind(value) for value in given[name])
-    given["level"] = float(given["level"])
-    rate = given["requests_per_call"]
-    given["requests_per_call"] = None if rate is None else float(rate)
-    return RoleTable(**given)

@@ -1,1 +1,1 @@
-"""One file per log format: bytes in, ledger events out."""
+"""Bytes in, ledger events out: one file per log format, and what the formats share."""

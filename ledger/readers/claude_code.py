@@ -1,15 +1,15 @@
 """Claude Code transcripts: lines of a session file → ledger events.
 
-A transcript is read as a state machine, one :class:`Thread` for the main agent and one for each
-sub-agent. A thread is plain data, so that it can be stored when a file ends in the middle of a
-turn, or of a message, and taken up where the next bytes begin.
+A transcript is read as a state machine, one :class:`~ledger.readers.thread.Thread` for the main
+agent and one for each sub-agent.
 """
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Any, TypeAlias
+
+import orjson
 
 from ledger.clock import milliseconds
 from ledger.events import (
@@ -23,9 +23,10 @@ from ledger.events import (
     thread_of,
 )
 from ledger.readers.fields import count, text, text_or_none
-from ledger.usage import Usage, anthropic_usage
+from ledger.readers.thread import FINISHED, Boundary, OpenRequest, Thread
+from ledger.usage import anthropic_usage
 
-__all__ = ["HARNESS", "ClaudeCodeReader", "Thread"]
+__all__ = ["HARNESS", "SKIPPED_TYPES", "ClaudeCodeReader"]
 
 #: What a message holds: a text, or blocks.
 Content: TypeAlias = str | Sequence[Mapping[str, Any]] | None
@@ -35,8 +36,9 @@ MAIN = "main"
 #: A sub-agent whose parent named no type runs as this one.
 DEFAULT_SUBAGENT = "general-purpose"
 AGENT_TOOLS = frozenset({"Task", "Agent"})
-#: The file of the summarising call of a compaction is named like a sub-agent's, and is none.
-COMPACTION_AGENT = "acompact"
+
+#: A sub-agent's lines in its parent's file stand elsewhere than those in its own file, if any.
+EMBEDDED = "#embedded"
 
 INTERRUPTED = "[Request interrupted by user"
 NO_PROMPT = (
@@ -70,115 +72,12 @@ SKIPPED_TYPES = frozenset(
         "worktree-state",
     ]
 )
-#: What a turn did last that shows it finished, and the reason told for it.
-FINISHED = {"text": "final_text", "ended": "tool_ended_turn", "stopped": "stopped"}
 #: How many message ids back a late line may still find its request.
 REMEMBERED_MESSAGES = 16
 
 _TASK_ID = re.compile(r"<task-id>([^<]+)</task-id>")
 _TASK_STATUS = re.compile(r"<status>([^<]+)</status>")
 _TASK_CALLS = re.compile(r"<tool_uses>(\d+)</tool_uses>")
-
-
-@dataclass(slots=True)
-class OpenRequest:
-    """The request whose lines are still coming in."""
-
-    request_id: str
-    turn_id: str | None
-    position: int
-    at_ms: int | None
-    model: str | None
-    usage: Usage = field(default_factory=Usage)
-    raw_usage: Mapping[str, Any] | None = None
-    tools: list[tuple[str, str]] = field(default_factory=list)
-    #: Whether lines read before others came in between asked for tools.
-    asked_before: bool = False
-
-    @property
-    def asks(self) -> bool:
-        """Whether the answer asks for tools, so that another request must follow."""
-        return self.asked_before or bool(self.tools)
-
-
-@dataclass(slots=True)
-class Boundary:
-    """A compaction whose size after it has not been seen yet."""
-
-    compaction_id: str
-    turn_id: str | None
-    at_ms: int | None
-    trigger: str | None
-    strategy: str
-    context_before: int | None
-    calls_before: int
-    requests_before: int
-    prompt_id: str | None
-    settled: bool = False
-    context_after: int | None = None
-
-
-@dataclass(slots=True)
-class Thread:
-    """Where the reader stands in one agent's line of work.
-
-    ``last`` names what the turn did last: ``prompt thinking text tool_use tool_result ended
-    stopped interrupted api_error``. A prompt waits in ``prompt_*`` until its first request:
-    prompts that cause none (built-in commands) are no turns.
-    """
-
-    session_id: str
-    agent_id: str | None = None
-    turn_id: str | None = None
-    turns_begun: int = 0
-    last: str = ""
-    last_ms: int | None = None
-    prompt_id: str | None = None
-    prompt_ms: int | None = None
-    prompt_trigger: str = "prompt"
-    scheduled: bool = False
-    calls: int = 0
-    requests: int = 0
-    request: OpenRequest | None = None
-    #: Position, turn and whether tools were asked for, of the last messages by id.
-    recent: dict[str, tuple[int, str | None, bool]] = field(default_factory=dict)
-    boundary: Boundary | None = None
-    started: dict[str, Any] | None = None
-    tasks: dict[str, str] = field(default_factory=dict)
-    agents: list[str] = field(default_factory=list)
-
-    @classmethod
-    def restored(cls, state: Mapping[str, Any]) -> "Thread":
-        """Rebuild a thread from what :meth:`ClaudeCodeReader.flush` made of it."""
-        thread = cls(**state)
-        if state["request"]:
-            request = OpenRequest(**state["request"])
-            request.usage = Usage(**state["request"]["usage"])
-            request.tools = [(tool_id, name) for tool_id, name in request.tools]
-            thread.request = request
-        if state["boundary"]:
-            thread.boundary = Boundary(**state["boundary"])
-        thread.recent = {key: tuple(value) for key, value in state["recent"].items()}
-        return thread
-
-    @property
-    def thread_id(self) -> str:
-        """The ledger's id of this thread."""
-        return thread_of(self.session_id, self.agent_id)
-
-    @property
-    def compacting(self) -> bool:
-        """Whether this is the summarising call of a compaction."""
-        return bool(self.agent_id) and str(self.agent_id).startswith(COMPACTION_AGENT)
-
-    @property
-    def standing(self) -> tuple[str, str]:
-        """Status of the current turn and the reason for it."""
-        if self.last in FINISHED:
-            return "ended", FINISHED[self.last]
-        if self.last in ("interrupted", "api_error"):
-            return "cut", self.last
-        return ("cut", "superseded") if self.prompt_id else ("open", "in_flight")
 
 
 class ClaudeCodeReader:
@@ -189,7 +88,8 @@ class ClaudeCodeReader:
     session_id : str
         Session of lines that name none: the file's stem.
     saved : callable
-        ``thread_id -> state | None``: the thread as an earlier file or import left it.
+        ``key -> state | None``: a thread as an earlier file or import left it, by the key that
+        :meth:`flush` gave it.
     continued : bool
         Whether the lines go on from an earlier import of the same file; a file that begins in
         the middle of a conversation is recognised by its first line's parent.
@@ -210,6 +110,7 @@ class ClaudeCodeReader:
         self.unknown_types: dict[str, int] = {}
         self._session_id = session_id
         self._saved = saved
+        self._restored: set[str] = set()
         self._continued = continued
         self._linked = continued
         self._by_project = role_by_project
@@ -235,22 +136,35 @@ class ClaudeCodeReader:
             self.unknown_types[name] = self.unknown_types.get(name, 0) + 1
 
     def flush(self) -> dict[str, dict[str, Any]]:
-        """Tell how every thread touched stands now, and return their states by thread id."""
+        """Tell how every thread touched stands now, and return their states by the key to save."""
         for thread in self.threads.values():
             self._tell_request(thread)
             self._tell_boundary(thread)
             self._tell_standing(thread)
         # Through JSON, where they go anyway: dataclasses.asdict takes five times as long.
-        return {key: orjson.loads(orjson.dumps(thread)) for key, thread in self.threads.items()}
+        return {
+            key: orjson.loads(orjson.dumps(thread))
+            for key, thread in self.threads.items()
+            if not self._outdated(key, thread)
+        }
 
-    def _thread(self, line: Mapping[str, Any], agent_id: str | None) -> Thread:
+    def _outdated(self, key: str, thread: Thread) -> bool:
+        """Whether this log is a copy made before the thread came to where it is known to stand."""
+        if key in self._restored:
+            return False
+        known = (self._saved(key) or {}).get("last_ms")
+        return known is not None and thread.last_ms is not None and thread.last_ms < known
+
+    def _thread(self, line: Mapping[str, Any], agent_id: str | None, told_in: str = "") -> Thread:
         session_id = line.get("sessionId") or self._session_id
-        thread_id = thread_of(session_id, agent_id)
-        thread = self.threads.get(thread_id)
+        key = thread_of(session_id, agent_id) + told_in
+        thread = self.threads.get(key)
         if thread is None:
-            state = self._saved(thread_id) if self._continued else None
+            state = self._saved(key) if self._continued else None
+            if state:
+                self._restored.add(key)
             thread = Thread.restored(state) if state else _new_thread(session_id, agent_id)
-            self.threads[thread_id] = thread
+            self.threads[key] = thread
         return thread
 
     def _role(self, line: Mapping[str, Any], role: str) -> str:
@@ -308,8 +222,8 @@ class ClaudeCodeReader:
         message: Mapping[str, Any],
         at_ms: int | None,
     ) -> OpenRequest:
-        if thread.request is not None:
-            left = thread.request
+        left = thread.request
+        if left is not None:
             thread.recent[left.request_id] = (left.position, left.turn_id, left.asks)
         model = text_or_none(message.get("model"), "message.model")
         known = thread.recent.get(message_id)
@@ -325,8 +239,12 @@ class ClaudeCodeReader:
             if len(thread.recent) > REMEMBERED_MESSAGES:
                 del thread.recent[next(iter(thread.recent))]
         position, turn_id, asked = known
-        thread.request = OpenRequest(message_id, turn_id, position, at_ms, model)
-        thread.request.asked_before = asked
+        if turn_id == thread.turn_id:
+            # Of a turn told twice, some messages are still known and others are not.
+            thread.requests = max(thread.requests, position + 1)
+        thread.request = OpenRequest(
+            message_id, turn_id, position, at_ms, model, asked_before=asked
+        )
         return thread.request
 
     def _begin(
@@ -357,7 +275,7 @@ class ClaudeCodeReader:
         thread.turns_begun += 1
         thread.prompt_id = thread.prompt_ms = None
         thread.calls = thread.requests = 0
-        thread.last = "prompt"
+        thread.last, thread.last_ms = "prompt", at_ms
 
     def _adopt_prompt(self, thread: Thread, prompt_id: str | None) -> None:
         """Take over the prompt this line answers, where the session got a new id in between."""
@@ -398,9 +316,10 @@ class ClaudeCodeReader:
         return True
 
     def _reach(self, thread: Thread, last: str, at_ms: int | None) -> None:
+        if thread.is_past(at_ms):
+            return
         thread.last = last
-        if at_ms is not None and (thread.last_ms is None or at_ms > thread.last_ms):
-            thread.last_ms = at_ms
+        thread.last_ms = at_ms if at_ms is not None else thread.last_ms
 
     # User lines: prompts, results, interruptions.
 
@@ -445,6 +364,9 @@ class ClaudeCodeReader:
         elif words.startswith(("<command-name>", "<command-message>")):
             trigger = "slash"
         thread.scheduled = False
+        if thread.turn_id and body.get("uuid") == thread.turn_id:
+            thread.prompt_id = thread.prompt_ms = None  # the current turn's own, told again
+            return
         thread.prompt_id = body.get("uuid") or f"{thread.thread_id}/at-{at_ms}"
         thread.prompt_ms = at_ms
         thread.prompt_trigger = trigger
@@ -493,7 +415,7 @@ class ClaudeCodeReader:
             parent.agents.append(agent_id)
             role = parent.tasks.get(str(line.get("parentToolUseID")))
             self._agent_told(parent, line, agent_id, role)
-        thread = self._thread(line, agent_id)
+        thread = self._thread(line, agent_id, EMBEDDED)
         if nested["type"] == "assistant" and thread.turn_id is None and not thread.prompt_id:
             # Some versions leave the sub-agent's prompt out; its run has a beginning all the same.
             thread.prompt_id = thread.thread_id
@@ -550,32 +472,45 @@ class ClaudeCodeReader:
 
     def _system(self, thread: Thread, line: Mapping[str, Any]) -> None:
         subtype = line.get("subtype")
+        at_ms = milliseconds(line.get("timestamp"))
+        if thread.is_past(at_ms):
+            return
         if subtype == "scheduled_task_fire":
             thread.scheduled = True
         elif subtype in ("stop_hook_summary", "turn_duration"):
             # The agent finished without a last word; hooks that re-open the turn come later.
             if thread.standing[0] == "open" and not thread.prompt_id:
                 thread.last = "stopped"
-        elif subtype in ("compact_boundary", "microcompact_boundary"):
-            name = "compactMetadata" if subtype == "compact_boundary" else "microcompactMetadata"
-            told = line.get(name) or {}
-            self._tell_request(thread)
-            self._tell_boundary(thread)
-            waiting = thread.prompt_id is not None
-            inside = not waiting and thread.standing[0] == "open"
-            thread.boundary = Boundary(
-                compaction_id=text(
-                    line.get("uuid") or f"{thread.thread_id}/{line.get('timestamp')}", "uuid"
-                ),
-                turn_id=thread.turn_id if inside else None,
-                at_ms=milliseconds(line.get("timestamp")),
-                trigger=text_or_none(told.get("trigger"), f"{name}.trigger"),
-                strategy="summary" if subtype == "compact_boundary" else "clear",
-                context_before=count(told.get("preTokens"), f"{name}.preTokens"),
-                calls_before=0 if waiting else thread.calls,
-                requests_before=0 if waiting else thread.requests,
-                prompt_id=thread.prompt_id,
-            )
+        elif subtype == "compact_boundary":
+            self._boundary(thread, line, at_ms, "compactMetadata", "summary")
+        elif subtype == "microcompact_boundary":
+            self._boundary(thread, line, at_ms, "microcompactMetadata", "clear")
+
+    def _boundary(
+        self,
+        thread: Thread,
+        line: Mapping[str, Any],
+        at_ms: int | None,
+        name: str,
+        strategy: str,
+    ) -> None:
+        told = line.get(name) or {}
+        own = line.get("uuid") or f"{thread.thread_id}/{line.get('timestamp')}"
+        self._tell_request(thread)
+        self._tell_boundary(thread)
+        waiting = thread.prompt_id is not None
+        inside = not waiting and thread.standing[0] == "open"
+        thread.boundary = Boundary(
+            compaction_id=text(own, "uuid"),
+            turn_id=thread.turn_id if inside else None,
+            at_ms=at_ms,
+            trigger=text_or_none(told.get("trigger"), f"{name}.trigger"),
+            strategy=strategy,
+            context_before=count(told.get("preTokens"), f"{name}.preTokens"),
+            calls_before=0 if waiting else thread.calls,
+            requests_before=0 if waiting else thread.requests,
+            prompt_id=thread.prompt_id,
+        )
 
     def _settle_boundary(self, thread: Thread, request: OpenRequest) -> None:
         """Give the waiting compaction the size and the turn of the first request after it."""

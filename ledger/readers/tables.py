@@ -123,32 +123,14 @@ def _turn(row: Row, fallback_id: str) -> Iterator[Event]:
             value=status,
             remedy=f"Write one of: {', '.join(STATUSES)}.",
         )
-    role = (_name(row, "role") or "").strip()
-    if not role:
-        raise InputError("empty", where="role", remedy="Name the turn's role.")
-    # An empty cell is what export writes where nobody knows when observation began.
-    entry_calls = _count(row, "entry_calls") if "entry_calls" in row else 0
-    if "entry_requests" in row:
-        entry_requests = _count(row, "entry_requests")
-    else:
-        entry_requests = 0 if entry_calls == 0 else None
-    started_ms = _time(row, "started_at")
-    tool_calls = _count(row, "tool_calls")
-    if tool_calls is None:
-        raise InputError("missing", where="tool_calls", remedy="Write the number of tool calls.")
-    if tool_calls < (entry_calls or 0):
-        raise InputError(
-            f"fewer calls in all than the {entry_calls} before observation began",
-            where="tool_calls",
-            value=tool_calls,
-            remedy="tool_calls counts the whole turn, entry_calls its unseen beginning.",
-        )
+    entry_calls, entry_requests = _entry(row)
+    started_ms, ended_ms = _time(row, "started_at"), _time(row, "ended_at")
     yield TurnStarted(
         turn_id=turn_id,
         session_id=session_id,
         thread_id=_name(row, "thread_id") or session_id,
         source=_name(row, "source") or "table",
-        role=role,
+        role=_role(row),
         at_ms=started_ms,
         model=_name(row, "model"),
         provider=_name(row, "provider"),
@@ -157,16 +139,45 @@ def _turn(row: Row, fallback_id: str) -> Iterator[Event]:
         entry_calls=entry_calls,
         entry_requests=entry_requests,
     )
-    ended_ms = _time(row, "ended_at")
     yield TurnReached(
         turn_id=turn_id,
         session_id=session_id,
         status=status,
         reason=_name(row, "reason"),
         at_ms=ended_ms if ended_ms is not None else started_ms,
-        tool_calls=tool_calls,
+        tool_calls=_tool_calls(row, entry_calls or 0),
         requests=_count(row, "requests"),
     )
+
+
+def _role(row: Row) -> str:
+    role = (_name(row, "role") or "").strip()
+    if not role:
+        raise InputError("empty", where="role", remedy="Name the turn's role.")
+    return role
+
+
+def _entry(row: Row) -> tuple[int | None, int | None]:
+    """Return the calls and requests before observation began, None where nobody knows."""
+    # An empty cell is what export writes for unknown; without the column, turns are seen whole.
+    calls = _count(row, "entry_calls") if "entry_calls" in row else 0
+    if "entry_requests" in row:
+        return calls, _count(row, "entry_requests")
+    return calls, 0 if calls == 0 else None
+
+
+def _tool_calls(row: Row, entry_calls: int) -> int:
+    tool_calls = _count(row, "tool_calls")
+    if tool_calls is None:
+        raise InputError("missing", where="tool_calls", remedy="Write the number of tool calls.")
+    if tool_calls < entry_calls:
+        raise InputError(
+            f"fewer calls in all than the {entry_calls} before observation began",
+            where="tool_calls",
+            value=tool_calls,
+            remedy="tool_calls counts the whole turn, entry_calls its unseen beginning.",
+        )
+    return tool_calls
 
 
 def _request(row: Row, fallback_id: str) -> Iterator[Event]:

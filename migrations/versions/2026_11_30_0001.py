@@ -73,8 +73,15 @@ def upgrade() -> None:
         sa.Column("version", sa.BigInteger(), autoincrement=False, nullable=False),
         sa.Column("built_ms", sa.BigInteger(), nullable=False),
         sa.Column("content_hash", sa.Text(), nullable=False),
-        sa.Column("payload", sa.LargeBinary(), nullable=False),
         sa.PrimaryKeyConstraint("version", name=op.f("pk_snapshots")),
+    )
+    op.create_table(
+        "snapshot_tables",
+        sa.Column("unit", sa.Text(), nullable=False),
+        sa.Column("role", sa.Text(), nullable=False),
+        sa.Column("digest", sa.Text(), nullable=False),
+        sa.Column("payload", sa.LargeBinary(), nullable=False),
+        sa.PrimaryKeyConstraint("unit", "role", name=op.f("pk_snapshot_tables")),
     )
     op.create_table(
         "sources",
@@ -217,6 +224,7 @@ def downgrade() -> None:
     op.drop_table("turns")
     op.drop_table("threads")
     op.drop_table("sources")
+    op.drop_table("snapshot_tables")
     op.drop_table("snapshots")
     with op.batch_alter_table("request_pace", schema=None) as batch_op:
         batch_op.drop_index(batch_op.f("ix_request_pace_version"))

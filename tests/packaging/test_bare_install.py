@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 
 from compactuary.__main__ import EXTRA_OF_COMMAND, main
+from compactuary.version import VERSION
 
 REPO = Path(__file__).parents[2]
 PROJECT = tomllib.loads((REPO / "pyproject.toml").read_text())["project"]
@@ -71,7 +72,7 @@ def test_an_unknown_command_is_no_missing_extra(bare, tmp_path):
 
 def test_the_version_needs_no_extra(bare, tmp_path):
     done = bare.run(bare.compactuary, "--version", cwd=tmp_path)
-    assert (done.returncode, done.stdout) == (0, f"compactuary {PROJECT['version']}\n")
+    assert (done.returncode, done.stdout) == (0, f"compactuary {VERSION}\n")
 
 
 def raising(name: str):

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from compactuary.version import VERSION
+
 REPO = Path(__file__).parents[2]
 PROJECT = tomllib.loads((REPO / "pyproject.toml").read_text())
 ROOMS = PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["hooks"]["custom"]["rooms"]
@@ -23,8 +25,7 @@ def files(built) -> dict[str, bytes]:
 
 def test_its_only_top_level_name_is_compactuary(files):
     tops = {name.split("/")[0] for name in files}
-    version = PROJECT["project"]["version"]
-    assert tops == {"compactuary", f"compactuary-{version}.dist-info"}
+    assert tops == {"compactuary", f"compactuary-{VERSION}.dist-info"}
 
 
 def test_the_wheel_of_the_sdist_is_the_same(files, built):

@@ -95,8 +95,25 @@ def test_weights_of_the_caller_need_no_price_book(ask, make_prices, make_book):
 
 def test_cost_and_saving_of_the_caller_need_no_price_book(ask, make_prices, make_book):
     book = make_book(make_prices())
-    ask(book=book, model="m", context_tokens=200_000, **PRESET)
+    ask(book=book, **PRESET)
+    ask(book=book, context_tokens=200_000, **PRESET)
+    ask(book=book, model="m", context_tokens=200_000, window_tokens=300_000, **PRESET)
     assert book.asked == 0
+
+
+def test_cost_and_saving_of_the_caller_leave_the_window_to_the_price_book(
+    ask, make_prices, make_book
+):
+    book = make_book(make_prices(context_window=200_000))
+    full = ask(book=book, model="m", context_tokens=199_000, **PRESET)
+    assert (full.decision, full.reason.code) == ("compact", "hard_limit")
+    assert (full.cost, full.saving_per_call) == (PRESET["cost"], PRESET["saving"])
+
+
+def test_cost_and_saving_of_the_caller_need_no_known_model(ask):
+    answer = ask(book=GenaiPriceBook(), model="nobody-knows", context_tokens=199_000, **PRESET)
+    assert answer.reason.code in ("pays", "does_not_pay")
+    assert "window_tokens" in answer.basis.assumed
 
 
 def test_half_given_is_half_computed(ask):

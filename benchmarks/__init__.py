@@ -1,0 +1,1 @@
+"""Timings of the hot paths, as ratios of two things measured in one run."""

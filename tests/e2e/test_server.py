@@ -1,0 +1,90 @@
+"""A live service on a loopback port, next to the commands that read the same ledger."""
+
+import json
+import shutil
+import signal
+import socket
+import time
+
+import pytest
+
+pytestmark = pytest.mark.enable_socket  # loopback only
+
+#: It takes one look at the ledger, every half second, and one refresh; a busy machine takes longer.
+REFRESHED_SECONDS = 10.0
+ASKED = {"role": "dev-front", "calls": 30, "context_tokens": 150_000, "model": "claude-opus-4-8"}
+
+
+@pytest.fixture
+def ledger_file(example_ledger, tmp_path):
+    return shutil.copy(example_ledger, tmp_path / "served.db")
+
+
+def test_commands_and_service_answer_alike(compactuary, serve, ledger_file):
+    client, process = serve(ledger_file)
+    answer = client.post("/should-compact", json=ASKED).json()
+    flags = [word for name, value in ASKED.items() for word in (_flag(name), value)]
+    told = json.loads(compactuary("decide", *flags, "--json", "--db", ledger_file).out)
+    assert told.pop("decision_id") != answer.pop("decision_id")
+    assert told == answer
+    assert answer["decision"] == "compact"
+    tables = json.loads(compactuary("table", "--at", "0,5,30", "--json", "--db", ledger_file).out)
+    served = client.get("/tables", params={"at": [0, 5, 30]}).json()
+    by_role = {row["role"]: row for row in served}
+    assert {row["role"]: row for row in tables} == by_role
+    assert len(tables) == len(served) == 16
+    prices = json.loads(compactuary("prices", "claude-opus-4-8", "--json").out)
+    assert client.get("/prices/claude-opus-4-8").json() == prices
+    assert client.get("/docs").status_code == 200
+    _stops_at_once(process)
+
+
+def _flag(name):
+    return "--" + name.replace("_", "-")
+
+
+def _stops_at_once(process):
+    process.send_signal(signal.SIGTERM)
+    process.wait(10)
+    assert process.returncode in (0, -signal.SIGTERM)
+    assert "Traceback" not in process.stderr.read()
+
+
+def test_a_turn_recorded_through_one_worker_is_in_the_answers_of_both(serve, ledger_file):
+    client, process = serve(ledger_file, "--workers", "2")
+    asked = {"role": "fresh", "calls": 0, "cost": 1, "saving": 1}
+    assert client.get("/should-compact", params=asked).json()["basis"]["source"] == "all_roles"
+    assert client.put("/turns/t", json={"role": "fresh", "session_id": "s"}).status_code == 200
+    request = {"request_id": "r", "usage": {"output": 1}, "tool_calls": 7}
+    assert client.post("/turns/t/requests", json=request).status_code == 200
+    assert client.post("/turns/t/end", json={"status": "ended"}).status_code == 200
+    told = time.monotonic()
+    # 30 answers in a row from the new turn: no worker still answers without it.
+    in_a_row = 0
+    while in_a_row < 30:
+        answer = client.get("/should-compact", params=asked).json()
+        fresh = answer["expected_remaining_calls"] == 7 and answer["basis"]["source"] == "role"
+        in_a_row = in_a_row + 1 if fresh else 0
+        assert time.monotonic() - told < REFRESHED_SECONDS, answer
+    _stops_at_once(process)
+
+
+def test_a_taken_port_is_refused(compactuary, tmp_path):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        done = compactuary("serve", "--port", port, "--db", tmp_path / "l.db")
+    assert done.code == 2
+    assert done.err.startswith("error: --port: ")
+    assert str(port) in done.err
+    assert done.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "example.org", "10.0.0.1"])
+def test_only_this_machine_is_served(compactuary, tmp_path, host):
+    done = compactuary("serve", "--host", host, "--db", tmp_path / "l.db")
+    assert done.code == 2
+    assert done.err.startswith("error: --host: ")
+    assert host in done.err
+    assert done.err.count("\n") == 1

@@ -1,0 +1,263 @@
+"""The refresher: builds once, loads what others built, keeps the last good one, never forgets."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sqlalchemy import create_engine, insert
+
+from api import refresh
+from api.refresh import Estimates, Refresher, build_snapshot
+from compactuary.errors import LedgerError
+from ledger.database import open_engine, reading, writing
+from ledger.events import (
+    UNKNOWN_SUBAGENT,
+    AgentTold,
+    RequestMade,
+    TurnReached,
+    TurnStarted,
+    thread_of,
+)
+from ledger.recording import record
+from ledger.schema import ledger_version, metadata
+from ledger.usage import Usage
+
+NOW_MS = 1_800_000_000_000
+
+
+def finished(turn_id, calls, role="main", status="ended", requests=None):
+    return [
+        TurnStarted(turn_id, "s", "s", "test", role),
+        TurnReached(turn_id, "s", status, None, None, calls, requests),
+    ]
+
+
+def tell(engine, events):
+    with writing(engine) as connection:
+        record(connection, events)
+
+
+class Clock:
+    """A clock that a test moves."""
+
+    def __init__(self):
+        self.ms = NOW_MS
+
+    def __call__(self):
+        return self.ms
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def refresher(sqlite_ledger, clock):
+    return Refresher(sqlite_ledger, 3600, clock)
+
+
+@pytest.fixture
+def builds(monkeypatch):
+    """Count how often a snapshot is built rather than loaded."""
+    counted = []
+
+    def counting(connection, estimates, built_ms):
+        counted.append(estimates.version)
+        return build_snapshot(connection, estimates, built_ms)
+
+    monkeypatch.setattr(refresh, "build_snapshot", counting)
+    return counted
+
+
+def remaining(refresher, role="main", age=0, unit="tool_calls"):
+    table, _ = refresher.state.snapshot.lookup(unit, role)
+    return None if table is None else table.remaining(age).expected
+
+
+def test_an_empty_ledger_has_a_snapshot_without_tables(refresher, clock):
+    assert refresher.state.built_ms is None
+    refresher.refresh()
+    assert refresher.state.built_ms == NOW_MS
+    assert refresher.state.error is None
+    assert remaining(refresher) is None
+
+
+def test_the_same_version_is_looked_at_and_not_built_again(sqlite_ledger, refresher, clock, builds):
+    tell(sqlite_ledger, finished("a", 4))
+    refresher.refresh()
+    snapshot = refresher.state.snapshot
+    clock.ms += 700
+    refresher.refresh()
+    assert len(builds) == 1
+    assert refresher.state.snapshot is snapshot
+    assert (refresher.state.built_ms, refresher.state.checked_ms) == (NOW_MS, NOW_MS + 700)
+    assert refresher.state.refreshes == 1
+
+
+def test_a_snapshot_that_another_worker_stored_is_loaded(sqlite_ledger, refresher, clock, builds):
+    tell(sqlite_ledger, [*finished("a", 4), *finished("b", 8, "Plan")])
+    refresher.refresh()
+    clock.ms += 5_000
+    other = Refresher(sqlite_ledger, 3600, clock)
+    other.refresh()
+    assert len(builds) == 1
+    assert other.state.snapshot == refresher.state.snapshot
+    assert other.state.built_ms == NOW_MS  # when it was built, not when it was loaded
+    # A worker that has loaded so far builds the next one itself, and the first one loads it.
+    tell(sqlite_ledger, finished("c", 6))
+    other.refresh()
+    refresher.refresh()
+    assert len(builds) == 2
+    assert remaining(other) == remaining(refresher) == pytest.approx(5)  # (4 + 6) / 2
+    assert remaining(refresher, "Plan") == pytest.approx(8)
+
+
+def test_one_new_turn_is_picked_up_from_the_version_known(sqlite_ledger, refresher, builds):
+    tell(sqlite_ledger, [*finished("a", 4), *finished("p", 9, "Plan")])
+    refresher.refresh()
+    known = refresher.state.snapshot.version
+    tell(sqlite_ledger, finished("b", 8))
+    refresher.refresh()
+    assert builds == [0, known]
+    assert remaining(refresher) == pytest.approx(6)
+    assert remaining(refresher, "Plan") == pytest.approx(9)
+    assert remaining(refresher, "nobody") == pytest.approx(7)  # (4 + 8 + 9) / 3
+
+
+def test_the_last_good_snapshot_stays_when_the_database_fails(
+    sqlite_ledger, refresher, clock, monkeypatch
+):
+    tell(sqlite_ledger, finished("a", 4))
+    refresher.refresh()
+    tell(sqlite_ledger, finished("b", 8))
+
+    def fails(_connection):
+        raise LedgerError("another process holds the database")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(refresh, "current_version", fails)
+        clock.ms += 900
+        refresher.refresh()
+    assert remaining(refresher) == pytest.approx(4)
+    assert refresher.state.error == "another process holds the database"
+    assert refresher.state.checked_ms == NOW_MS + 900
+    refresher.refresh()
+    assert refresher.state.error is None
+    assert remaining(refresher) == pytest.approx(6)
+
+
+def test_a_failure_half_way_loses_no_change(sqlite_ledger, refresher, monkeypatch):
+    tell(sqlite_ledger, finished("a", 4))
+    refresher.refresh()
+    tell(sqlite_ledger, finished("b", 8))
+
+    def fails(_histogram):
+        raise MemoryError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(refresh, "life_table", fails)
+        refresher.refresh()
+    assert refresher.state.error == "MemoryError: "
+    assert remaining(refresher) == pytest.approx(4)
+    tell(sqlite_ledger, finished("p", 9, "Plan"))  # another role: b is no news any more
+    refresher.refresh()
+    assert refresher.state.error is None
+    assert remaining(refresher) == pytest.approx(6)
+
+
+def test_a_ledger_without_tables_is_told_and_survived(tmp_path, clock):
+    engine = open_engine(str(tmp_path / "none.db"))
+    refresher = Refresher(engine, 3600, clock)
+    refresher.refresh()
+    assert "db upgrade" in (refresher.state.error or "")
+    assert refresher.state.built_ms is None
+    engine.dispose()
+
+
+def test_requests_per_call_is_learned_from_five_turns_that_tell_both(sqlite_ledger, refresher):
+    tell(sqlite_ledger, finished("untold", 50))
+    tell(sqlite_ledger, finished("cut", 50, status="cut", requests=1))
+    for number in range(4):
+        tell(sqlite_ledger, finished(f"t{number}", 8, requests=6))
+    refresher.refresh()
+    assert refresher.state.snapshot.tables["tool_calls"]["main"].requests_per_call is None
+    tell(sqlite_ledger, finished("t4", 18, requests=9))
+    refresher.refresh()
+    table = refresher.state.snapshot.tables["tool_calls"]["main"]
+    assert table.requests_per_call == pytest.approx((4 * 6 + 9) / (4 * 8 + 18))
+
+
+def test_a_turn_longer_than_any_life_table_is_cut_there(sqlite_ledger, refresher):
+    started = TurnStarted("long", "s", "s", "test", "odd", entry_calls=999_999)
+    reached = TurnReached("long", "s", "ended", None, None, 1_500_000)
+    tell(sqlite_ledger, [started, reached, *finished("a", 4)])
+    refresher.refresh()
+    assert refresher.state.error is None
+    assert remaining(refresher) == pytest.approx(4)
+
+
+def test_the_thread_looks_again_and_stops_when_told(sqlite_ledger):
+    refresher = Refresher(sqlite_ledger, 3600)
+    refresher.start()
+    tell(sqlite_ledger, finished("a", 4))
+    refresher.wake()
+    for _ in range(1000):
+        if remaining(refresher) is not None:
+            break
+        refresher._thread.join(0.01)
+    refresher.stop()
+    assert remaining(refresher) == pytest.approx(4)
+    assert not refresher._thread.is_alive()
+
+
+TURNS = st.integers(0, 4)
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("open"), TURNS, st.sampled_from(["main", "Plan"])),
+        st.tuples(st.just("request"), TURNS, st.integers(0, 5)),
+        st.tuples(st.just("reach"), TURNS, st.sampled_from(["ended", "cut", "open"])),
+        st.tuples(st.just("state"), TURNS, st.integers(0, 30)),
+        st.tuples(st.just("role"), TURNS, st.sampled_from(["Explore", "Plan"])),
+        st.tuples(st.just("refresh"), TURNS, st.just(None)),
+    ),
+    max_size=30,
+)
+
+
+def _event(step, turn, value, at_ms):
+    """Odd turns are a sub-agent's, whose role only their parent's log tells, perhaps later."""
+    turn_id, agent = f"t{turn}", f"a{turn}" if turn % 2 else None
+    if step == "open":
+        role = UNKNOWN_SUBAGENT if agent else value
+        return TurnStarted(turn_id, "s", thread_of("s", agent), "test", role, at_ms)
+    if step == "request":
+        name = f"{turn_id}:{at_ms}"
+        return RequestMade(
+            name, "s", turn_id, None, at_ms, None, Usage(output=1), unnamed_tool_calls=value
+        )
+    if step == "reach":
+        return TurnReached(turn_id, "s", value, None, at_ms)
+    if step == "state":
+        return TurnReached(turn_id, "s", "ended", None, at_ms, value, value)
+    return AgentTold("s", agent or "a1", "test", value, None, at_ms)
+
+
+@settings(deadline=None, max_examples=60)
+@given(STEPS)
+def test_what_is_kept_up_to_date_equals_what_is_made_anew(steps):
+    engine = create_engine("sqlite://")
+    metadata.create_all(engine)
+    with engine.begin() as connection:
+        connection.execute(insert(ledger_version).values(id=1, version=0))
+    kept = Estimates()
+    for number, (step, turn, value) in enumerate([*steps, ("refresh", 0, None)]):
+        if step != "refresh":
+            tell(engine, [_event(step, turn, value, NOW_MS + number)])
+            continue
+        with reading(engine) as connection:
+            told = build_snapshot(connection, kept, NOW_MS)
+            anew = build_snapshot(connection, Estimates(), NOW_MS)
+        assert told.tables == anew.tables
+        assert told.portfolio == anew.portfolio
+        assert told.content_hash == anew.content_hash
+    engine.dispose()

@@ -1,0 +1,79 @@
+"""Every command, option, endpoint and setting is in the docs."""
+
+import re
+from pathlib import Path
+
+import pytest
+import typer
+
+from api import settings
+from api.app import create_app
+from api.schemas import ShouldCompact
+from cli.app import COMMANDS, make_app
+from ledger import database
+
+ROOT = Path(__file__).parents[2]
+CLI = (ROOT / "docs" / "cli.md").read_text()
+API = (ROOT / "docs" / "api.md").read_text()
+EVERYTHING = "\n".join(
+    path.read_text() for path in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+)
+
+
+def _leaves(command, path=()):
+    inner = getattr(command, "commands", None)
+    if inner is None:
+        yield path, command
+        return
+    for name, one in inner.items():
+        yield from _leaves(one, (*path, name))
+
+
+LEAVES = list(_leaves(typer.main.get_command(make_app())))
+
+
+def test_every_command_was_found():
+    assert {path[0] for path, _ in LEAVES} == set(COMMANDS)
+
+
+@pytest.mark.parametrize(("path", "command"), LEAVES, ids=lambda part: str(part)[:20])
+def test_every_command_and_option_is_documented(path, command):
+    heading = CLI.split(f"\n## {path[0]}\n")
+    assert len(heading) == 2, path
+    section = heading[1].split("\n## ")[0]
+    shared = CLI.split("\n## ")[0]
+    assert f"compactuary {' '.join(path)}" in section
+    options = {name for parameter in command.params for name in parameter.opts if "--" in name}
+    assert options >= {"--db", "--json"}
+    for name in sorted(options):
+        assert re.search(rf"`{name}[ `=]", section + shared), (path, name)
+
+
+def test_every_endpoint_is_documented():
+    paths = create_app(settings.Settings()).openapi()["paths"]
+    named = {(method.upper(), path) for path, methods in paths.items() for method in methods}
+    assert len(named) >= 13
+    for method, path in sorted(named):
+        assert f"`{method} {path}`" in API, (method, path)
+    told = set(re.findall(r"`(GET|PUT|POST|DELETE|PATCH) (/[^`]*)`", API))
+    assert told == named
+
+
+def test_every_field_of_the_question_is_documented():
+    for name in ShouldCompact.model_fields:
+        assert re.search(rf"\b{name}\b", API), name
+
+
+def test_every_setting_is_documented():
+    names = {database.DB_VARIABLE, settings.REFRESH_VARIABLE}
+    in_code = {
+        name
+        for room in ("api", "cli", "ledger", "policy", "compactuary", "estimator", "migrations")
+        for file in (ROOT / room).rglob("*.py")
+        for name in re.findall(r"[\"'](COMPACTUARY_[A-Z_]+)[\"']", file.read_text())
+    }
+    assert in_code == names
+    for name in names:
+        assert name in EVERYTHING
+    assert str(settings.DEFAULT_PORT) in EVERYTHING
+    assert f"{settings.DEFAULT_REFRESH_SECONDS}" in EVERYTHING
