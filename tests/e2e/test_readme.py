@@ -34,7 +34,8 @@ def commands(word):
 def home(tmp_path_factory):
     """A home with the generated Claude Code tree where Claude Code keeps its own."""
     folder = tmp_path_factory.mktemp("home")
-    subprocess.run([sys.executable, "-m", "examples", str(folder / "example")], cwd=REPO, check=True)
+    words = [sys.executable, "-m", "examples", str(folder / "example")]
+    subprocess.run(words, cwd=REPO, check=True)
     (folder / ".claude").mkdir()
     (folder / "example" / "projects").rename(folder / ".claude" / "projects")
     return folder
