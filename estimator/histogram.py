@@ -8,11 +8,22 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from compactuary.errors import InputError
+from estimator.turn_rows import (
+    MAX_CALLS,
+    MAX_COUNT,
+    MIN_WEIGHT,
+    refuse_ends_before_entry,
+    same_length,
+    truths,
+    weights,
+    weights_with_squares,
+    whole_numbers,
+)
 
-# A life table has one row an age, so a corrupt exit must not become gigabytes of them.
-MAX_CALLS = 1_000_000
-# Sums of counts and of counts times calls stay exact in double precision.
-MAX_COUNT = 10**9
+__all__ = ["MAX_CALLS", "MAX_COUNT", "Histogram", "merge"]
+
+_Sizes = NDArray[np.int64] | NDArray[np.float64]
+_NAMES = ("entry", "exit", "ended", "count", "squared")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,21 +45,29 @@ class Histogram:
     ended : array_like of bool, shape (k,)
         False for a cut turn (interrupted, failed, or still open).
     count : array_like of int, shape (k,)
-        Turns of this kind.
+        Turns of this kind; with `squared`, the sum Σw of their weights, of float.
+    squared : array_like of float, shape (k,), optional
+        Σw², the sum of their squared weights. By default every turn weighs 1 and counts are
+        whole.
 
     Attributes
     ----------
-    entry, exit, count : ndarray of int64, shape (cells,)
-        As given, with equal cells merged, cells of count 0 dropped, sorted by entry, exit, ended;
-        read-only.
+    entry, exit : ndarray of int64, shape (cells,)
+        As given, with equal cells merged, cells of count 0 (of weight below 1e-100) dropped,
+        sorted by entry, exit, ended; read-only, as are the others.
     ended : ndarray of bool, shape (cells,)
+        As above.
+    count : ndarray of int64, or of float64 where turns have weights, shape (cells,)
+        As above.
+    squared : ndarray of float64, shape (cells,), or None
         As above.
 
     Raises
     ------
     InputError
         If an entry or a count is negative, an exit is below −1 or above a million, an ended row
-        has exit < entry, a number is not whole, or the shapes differ.
+        has exit < entry, a number is not whole (a weight not finite), a count is above a
+        thousand million, a sum of squared weights is not one, or the shapes differ.
 
     Notes
     -----
@@ -67,18 +86,23 @@ class Histogram:
     entry: NDArray[np.int64]
     exit: NDArray[np.int64]
     ended: NDArray[np.bool_]
-    count: NDArray[np.int64]
+    count: NDArray[np.int64] | NDArray[np.float64]
+    squared: NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
-        columns = (
-            _whole_numbers("entry", self.entry, low=0, high=MAX_CALLS),
-            _whole_numbers("exit", self.exit, low=-1, high=MAX_CALLS),
-            _truths("ended", self.ended),
-            _whole_numbers("count", self.count, low=0, high=MAX_COUNT),
+        places = (
+            whole_numbers("entry", self.entry, low=0, high=MAX_CALLS),
+            whole_numbers("exit", self.exit, low=-1, high=MAX_CALLS),
+            truths("ended", self.ended),
         )
-        _same_length(("entry", "exit", "ended", "count"), columns)
-        _refuse_ends_before_entry(*columns[:3])
-        for name, cells in zip(("entry", "exit", "ended", "count"), _cells(*columns), strict=True):
+        sizes: tuple[_Sizes, ...]
+        if self.squared is None:
+            sizes = (whole_numbers("count", self.count, low=0, high=MAX_COUNT),)
+        else:
+            sizes = weights_with_squares(self.count, self.squared)
+        same_length(_NAMES[:4], (*places, sizes[0]))
+        refuse_ends_before_entry(*places)
+        for name, cells in zip(_NAMES, _cells(*places, *sizes), strict=False):
             cells.setflags(write=False)
             object.__setattr__(self, name, cells)
 
@@ -91,7 +115,8 @@ class Histogram:
         )
 
     def __hash__(self) -> int:
-        return hash(tuple(column.tobytes() for column in self._columns))
+        # Equal numbers of another type must have one hash.
+        return hash(tuple(column.astype(np.float64).tobytes() for column in self._columns))
 
     @classmethod
     def from_rows(cls, rows: Iterable[Sequence[object]]) -> Self:
@@ -99,29 +124,38 @@ class Histogram:
 
         Parameters
         ----------
-        rows : iterable of (entry, exit, ended, count)
-            As the ledger keeps them; no rows make the empty histogram.
+        rows : iterable of (entry, exit, ended, count) or (entry, exit, ended, count, squared)
+            As the ledger keeps them; no rows make the empty histogram. The longer form is that
+            of weighted turns, and then of every row.
 
         Raises
         ------
         InputError
-            If a row has not four elements, or as for the class.
+            If a row has neither four nor five elements or another number of them than the
+            first, or as for the class.
         """
         gathered = list(rows)
+        width = len(gathered[0]) if gathered else 4
         for index, row in enumerate(gathered):
-            if len(row) != 4:
+            if len(row) != width or width not in {4, 5}:
                 raise InputError(
                     "a row has not the four elements entry, exit, ended, count",
                     where=f"rows[{index}]",
                     value=row,
-                    remedy="Give one (entry, exit, ended, count) a cell",
+                    remedy="Give one (entry, exit, ended, count) a cell, squared after it in all "
+                    "rows or in none",
                 )
         columns = zip(*gathered, strict=True) if gathered else ((), (), (), ())
-        entry, exit_, ended, count = (np.asarray(column) for column in columns)
-        return cls(entry, exit_, ended, count)
+        return cls(*(np.asarray(column) for column in columns))
 
     @classmethod
-    def from_turns(cls, calls: ArrayLike, ended: ArrayLike, entry: ArrayLike | None = None) -> Self:
+    def from_turns(
+        cls,
+        calls: ArrayLike,
+        ended: ArrayLike,
+        entry: ArrayLike | None = None,
+        weight: ArrayLike | None = None,
+    ) -> Self:
         """Build from single turns in the unit of tool calls.
 
         Parameters
@@ -132,44 +166,62 @@ class Histogram:
             Whether the turn ended; a cut turn with c calls is known to have N ≥ c only.
         entry : array_like of int, shape (turns,), optional
             Calls made before observation began. By default every turn was seen from its start.
+        weight : array_like of float, shape (turns,), optional
+            What each turn counts for, such as ½ to the power of its age in half-lives. By
+            default 1, and the counts are whole.
 
         Raises
         ------
         InputError
-            If calls are negative or not whole, the shapes differ, or as for the class.
+            If calls are negative or not whole, a weight is negative or not finite, the shapes
+            differ, or as for the class.
         """
-        issued = _whole_numbers("calls", calls, low=0, high=MAX_CALLS)
-        truths = _truths("ended", ended)
+        issued = whole_numbers("calls", calls, low=0, high=MAX_CALLS)
+        truth = truths("ended", ended)
+        if entry is None and weight is None:
+            same_length(("calls", "ended"), (issued, truth))
+            return cls(*_counted(issued, truth))
         entries = np.zeros_like(issued) if entry is None else np.asarray(entry)
-        _same_length(("calls", "ended", "entry"), (issued, truths, entries))
-        return cls(entries, np.where(truths, issued, issued - 1), truths, np.ones_like(issued))
+        same_length(("calls", "ended", "entry"), (issued, truth, entries))
+        if weight is None:
+            return cls(entries, issued - ~truth, truth, np.ones_like(issued))
+        votes = weights("weight", weight)
+        same_length(("calls", "weight"), (issued, votes))
+        return cls(entries, issued - ~truth, truth, votes, votes**2)
 
     @property
-    def turns(self) -> int:
-        """Turns counted, those that carry no exposure included."""
-        return int(self.count.sum())
+    def squares(self) -> NDArray[np.float64]:
+        """Σw² of each cell: its count where every turn weighs 1."""
+        return self.count.astype(np.float64) if self.squared is None else self.squared
 
     @property
-    def turns_with_a_call(self) -> int:
-        """Turns known to have made at least one call."""
-        known = (self.entry >= 1) | (self.exit + ~self.ended >= 1)
-        return int(self.count[known].sum())
+    def turns(self) -> float:
+        """Turns counted, or their weight, those that carry no exposure included."""
+        return self._total(slice(None))
 
     @property
-    def ends(self) -> int:
-        """Ends observed at a call the turn was at risk for: ended, exit > entry."""
-        return int(self.count[self.ended & (self.exit > self.entry)].sum())
+    def turns_with_a_call(self) -> float:
+        """Turns known to have made at least one call, or their weight."""
+        return self._total((self.entry >= 1) | (self.exit + ~self.ended >= 1))
 
     @property
-    def calls(self) -> int:
-        """Calls at risk, over all turns: the exposure E beyond age 0."""
-        return int((self.count * np.maximum(self.exit - self.entry, 0)).sum())
+    def ends(self) -> float:
+        """Ends observed at a call the turn was at risk for: ended, exit > entry; weighted."""
+        return self._total(self.ended & (self.exit > self.entry))
 
     @property
-    def _columns(
-        self,
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_], NDArray[np.int64]]:
-        return self.entry, self.exit, self.ended, self.count
+    def calls(self) -> float:
+        """Calls at risk, over all turns: the exposure E beyond age 0; weighted."""
+        exposure: int | float = (self.count * np.maximum(self.exit - self.entry, 0)).sum().item()
+        return exposure
+
+    def _total(self, cells: NDArray[np.bool_] | slice) -> int | float:
+        total: int | float = self.count[cells].sum().item()
+        return total
+
+    @property
+    def _columns(self) -> tuple[NDArray[np.generic], ...]:
+        return self.entry, self.exit, self.ended, self.count, self.squares
 
 
 def merge(*histograms: Histogram) -> Histogram:
@@ -178,7 +230,7 @@ def merge(*histograms: Histogram) -> Histogram:
     Parameters
     ----------
     *histograms : Histogram
-        Any number; none makes the empty histogram.
+        Any number; none makes the empty histogram. It has weights if one of them has.
 
     Raises
     ------
@@ -187,107 +239,62 @@ def merge(*histograms: Histogram) -> Histogram:
     """
     if not histograms:
         return Histogram.from_rows([])
+    weighted = any(histogram.squared is not None for histogram in histograms)
     return Histogram(
         np.concatenate([histogram.entry for histogram in histograms]),
         np.concatenate([histogram.exit for histogram in histograms]),
         np.concatenate([histogram.ended for histogram in histograms]),
         np.concatenate([histogram.count for histogram in histograms]),
+        np.concatenate([histogram.squares for histogram in histograms]) if weighted else None,
     )
 
 
-def _whole_numbers(field: str, values: ArrayLike, *, low: int, high: int) -> NDArray[np.int64]:
-    array = _one_dimensional(field, values)
-    if array.size and array.dtype.kind not in "iuf":
-        raise InputError(
-            "not whole numbers", where=field, value=array.tolist(), remedy=_REMEDIES[field]
-        )
-    # In floating point whatever comes, and written so that NaN fails it.
-    numbers = array.astype(np.float64)
-    legal = (numbers >= low) & (numbers <= high) & (np.floor(numbers) == numbers)
-    if not legal.all():
-        index = int(np.argmin(legal))
-        raise InputError(
-            f"not a whole number from {low} to {high}",
-            where=f"{field}[{index}]",
-            value=array[index].item(),
-            remedy=_REMEDIES[field],
-        )
-    return numbers.astype(np.int64)
-
-
-_REMEDIES = {
-    "entry": "Give the calls made before observation began, 0 for a turn seen from its start",
-    "exit": "Give the last call at risk: N if ended, calls issued − 1 if cut (−1 for none)",
-    "count": "Give how many turns the row stands for; apply signed changes before",
-    "calls": "Give the tool calls issued in the turn",
-}
-
-
-def _truths(field: str, values: ArrayLike) -> NDArray[np.bool_]:
-    array = _one_dimensional(field, values)
-    if array.size and not (array.dtype.kind in "biu" and np.isin(array, (0, 1)).all()):
-        raise InputError(
-            "not truth values",
-            where=field,
-            value=array.tolist(),
-            remedy="Give True for an ended turn and False for a cut one",
-        )
-    return array.astype(np.bool_)
-
-
-def _one_dimensional(field: str, values: ArrayLike) -> NDArray[np.generic]:
-    try:
-        array: NDArray[np.generic] = np.asarray(values)
-    except ValueError as error:
-        raise InputError(
-            "not an array", where=field, value=values, remedy="Give one value a row"
-        ) from error
-    if array.ndim != 1:
-        raise InputError(
-            f"has {array.ndim} dimensions",
-            where=field,
-            value=array.tolist(),
-            remedy="Give one value a row",
-        )
-    return array
-
-
-def _same_length(names: tuple[str, ...], columns: tuple[NDArray[np.generic], ...]) -> None:
-    lengths = {name: column.shape for name, column in zip(names, columns, strict=True)}
-    if len(set(lengths.values())) > 1:
-        raise InputError(
-            "the columns differ in length",
-            where=", ".join(names),
-            value=[shape[0] if len(shape) == 1 else shape for shape in lengths.values()],
-            remedy="Give one value a row in each of them",
-        )
-
-
-def _refuse_ends_before_entry(
-    entry: NDArray[np.int64], exit_: NDArray[np.int64], ended: NDArray[np.bool_]
-) -> None:
-    impossible = ended & (exit_ < entry)
-    if impossible.any():
-        index = int(np.argmax(impossible))
-        raise InputError(
-            f"an ended turn has its exit before its entry of {entry[index]}",
-            where=f"exit[{index}]",
-            value=int(exit_[index]),
-            remedy="Count the calls from the start of the turn, those before entry included",
-        )
+def _counted(
+    issued: NDArray[np.int64], ended: NDArray[np.bool_]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_], NDArray[np.int64]]:
+    """Count turns seen from their start; millions of them are too many to be treated as cells."""
+    key = issued * 2
+    key += ended
+    count = np.bincount(key)
+    found = np.flatnonzero(count)
+    truth = found % 2 == 1
+    return np.zeros_like(found), found // 2 - ~truth, truth, count[found]
 
 
 def _cells(
     entry: NDArray[np.int64],
     exit_: NDArray[np.int64],
     ended: NDArray[np.bool_],
-    count: NDArray[np.int64],
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_], NDArray[np.int64]]:
-    order = np.lexsort((ended, exit_, entry))
-    order = order[count[order] > 0]
-    if order.size == 0:
-        return entry[order], exit_[order], ended[order], count[order]
-    entry, exit_, ended, count = entry[order], exit_[order], ended[order], count[order]
-    new = np.ones(order.size, dtype=np.bool_)
-    new[1:] = (np.diff(entry) != 0) | (np.diff(exit_) != 0) | (ended[1:] != ended[:-1])
-    return entry[new], exit_[new], ended[new], np.add.reduceat(count, np.flatnonzero(new))
+    count: NDArray[np.int64] | NDArray[np.float64],
+    squared: NDArray[np.float64] | None = None,
+) -> tuple[NDArray[np.generic], ...]:
+    """Merge equal rows, in the order of one key made of the three columns."""
+    kept = count >= (1 if squared is None else MIN_WEIGHT)
+    if not kept.all():
+        entry, exit_, ended, count = entry[kept], exit_[kept], ended[kept], count[kept]
+        squared = None if squared is None else squared[kept]
+    if count.size == 0:
+        return entry.copy(), exit_.copy(), ended.copy(), count.copy(), *_given(squared)
+    span = int(exit_.max()) + 2
+    key = ((entry * span + exit_ + 1) << 1) | ended
+    rows, *totals = _merged(key, count, *_given(squared))
+    place = (rows // 2 // span, rows // 2 % span - 1, rows % 2 == 1)
+    if squared is None:
+        return *place, whole_numbers("count", totals[0], low=1, high=MAX_COUNT)
+    return *place, *totals
+
+
+def _merged(key: NDArray[np.int64], *sizes: _Sizes) -> list[_Sizes]:
+    """Add up what rows of equal key hold; the keys first, ascending."""
+    most = int(key.max()) + 1
+    # Counting needs no sort, and keys of turns are dense.
+    if most <= 8 * key.size + 1024:
+        totals = [np.bincount(key, size.astype(np.float64), most) for size in sizes]
+        found = np.flatnonzero(totals[0])
+        return [found, *(total[found] for total in totals)]
+    found, place = np.unique(key, return_inverse=True)
+    return [found, *(np.bincount(place, size.astype(np.float64)) for size in sizes)]
+
+
+def _given(squared: NDArray[np.float64] | None) -> tuple[NDArray[np.float64], ...]:
+    return () if squared is None else (squared,)

@@ -2,21 +2,20 @@
 
 import math
 from dataclasses import dataclass
-from operator import index
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from compactuary.errors import InputError
+from estimator.age_estimates import Thresholds, age_estimates
+from estimator.conditional_survival import ConditionalSurvival, median_by_age
+from estimator.exposure import exposed_cells, rows_of
 from estimator.histogram import Histogram
-from estimator.interval import mean_interval
-from estimator.mean_residual_life import mean_residual_life, mean_variance
+from estimator.interval import log_mean_variance
+from estimator.mean_residual_life import mean_residual_life
+from estimator.turn_rows import whole_number
 
 __all__ = ["AgeRow", "LifeTable", "life_table", "mean_residual_life"]
-
-# A product of hazards that equals ½ on paper may exceed it by rounding.
-HALF = 0.5 + 1e-12
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +32,11 @@ class AgeRow:
     """
 
     age: int
-    at_risk: int
-    ended: int
-    ends: int
+    at_risk: float
+    ended: float
+    ends: float
+    at_risk_effective: float
+    ends_effective: float
     hazard: float
     survival: float
     mean: float
@@ -61,12 +62,15 @@ class LifeTable:
 
     Parameters
     ----------
-    at_risk : ndarray of int64, shape (τ + 1,)
-        n_{i+1}, turns at risk for call i+1.
-    ended : ndarray of int64, shape (τ + 1,)
-        d_{i+1}, turns that ended with call i+1.
-    ends : ndarray of int64, shape (τ + 1,)
-        D, ends beyond the age.
+    at_risk : ndarray of int64, of float64 where turns have weights, shape (τ + 1,)
+        n_{i+1}, turns at risk for call i+1, or their weight.
+    ended : ndarray of the same type, shape (τ + 1,)
+        d_{i+1}, turns that ended with call i+1, or their weight.
+    ends : ndarray of the same type, shape (τ + 1,)
+        D, ends beyond the age, or their weight.
+    at_risk_effective, ends_effective : ndarray of float, shape (τ + 1,)
+        Effective sizes (Σw)²/Σw² of n and D, which τ, V and the interval rest on; equal to them
+        where every turn weighs 1.
     hazard : ndarray of float, shape (τ + 1,)
         h_{i+1} = d/n (0 where nobody was at risk); at τ that of the open interval, 1/m(τ).
     survival : ndarray of float, shape (τ + 1,)
@@ -82,17 +86,22 @@ class LifeTable:
         the turn makes a call at all (1 where no turn could tell).
     tail_share : ndarray of float, shape (τ + 1,)
         S(τ)m(τ)/(S(i)m(i)), the part of m(i) that rests on the open interval.
-    turns : int
-        Turns in the histogram.
-    turns_with_a_call : int
-        Turns known to have made a call.
+    turns : int or float
+        Turns in the histogram, or their weight.
+    turns_with_a_call : int or float
+        Turns known to have made a call, or their weight.
     level : float
         Two-sided level of the interval.
+    sessions : ndarray of int64, shape (τ + 1,), or None
+        Sessions with an end beyond the age, which the interval rests on in place of D; None
+        where turns are taken as independent. See `clustering`.
     """
 
-    at_risk: NDArray[np.int64]
-    ended: NDArray[np.int64]
-    ends: NDArray[np.int64]
+    at_risk: NDArray[np.int64] | NDArray[np.float64]
+    ended: NDArray[np.int64] | NDArray[np.float64]
+    ends: NDArray[np.int64] | NDArray[np.float64]
+    at_risk_effective: NDArray[np.float64]
+    ends_effective: NDArray[np.float64]
     hazard: NDArray[np.float64]
     survival: NDArray[np.float64]
     mean: NDArray[np.float64]
@@ -101,9 +110,10 @@ class LifeTable:
     upper: NDArray[np.float64]
     continue_probability: NDArray[np.float64]
     tail_share: NDArray[np.float64]
-    turns: int
-    turns_with_a_call: int
+    turns: float
+    turns_with_a_call: float
     level: float
+    sessions: NDArray[np.int64] | None = None
 
     @property
     def tail_age(self) -> int:
@@ -111,14 +121,25 @@ class LifeTable:
         return len(self.mean) - 1
 
     @property
-    def total_ends(self) -> int:
-        """Ends at call 1 or later."""
-        return int(self.ends[0])
+    def total_ends(self) -> float:
+        """Ends at call 1 or later, or their weight."""
+        ends: int | float = self.ends[0].item()
+        return ends
 
     @property
     def overall_mean(self) -> float:
         """m(0), the mean calls of a turn that makes any."""
         return float(self.mean[0])
+
+    @property
+    def restricted_mean(self) -> NDArray[np.float64]:
+        """The part of `mean` that is made up to the tail age: data, not the open interval."""
+        return self.mean * (1.0 - self.tail_share)
+
+    @property
+    def medians(self) -> NDArray[np.int64]:
+        """The median residual life at every age up to τ, in calls; computed on access."""
+        return median_by_age(self.hazard[:-1], float(self.mean[-1]))
 
     def at(self, age: int) -> AgeRow:
         """Read the table at any age.
@@ -133,14 +154,16 @@ class LifeTable:
         InputError
             If the age is negative or not whole.
         """
-        age, tail = _whole("age", age), self.tail_age
+        age, tail = whole_number("age", age), self.tail_age
         row, beyond = min(age, tail), max(age - tail, 0)
         go_on = 1.0 - float(self.hazard[tail])
         return AgeRow(
             age=age,
-            at_risk=int(self.at_risk[row]),
-            ended=int(self.ended[row]),
-            ends=int(self.ends[row]),
+            at_risk=self.at_risk[row].item(),
+            ended=self.ended[row].item(),
+            ends=self.ends[row].item(),
+            at_risk_effective=float(self.at_risk_effective[row]),
+            ends_effective=float(self.ends_effective[row]),
             hazard=float(self.hazard[row]),
             survival=float(self.survival[row]) * go_on**beyond,
             mean=float(self.mean[row]),
@@ -173,18 +196,36 @@ class LifeTable:
         InputError
             If the age is negative or not whole, or `remaining` negative or not finite.
         """
-        age = _whole("age", age)
-        if not (math.isfinite(remaining) and remaining >= 0):
-            raise InputError(
-                "the remaining calls are negative or not finite",
-                where="remaining",
-                value=remaining,
-                remedy="Give a number of calls from 0 on",
-            )
-        calls = math.floor(remaining)
-        within = self._survival_from(age)
-        row = min(calls, len(within) - 1)
-        return float(within[row] * (1.0 - self.hazard[-1]) ** (calls - row))
+        calls = _whole_calls(remaining)
+        return float(self._from(age).probability(calls)[0])
+
+    def probability_interval(self, age: int, remaining: float) -> tuple[float, float]:
+        """Bound P(N − age > remaining | N > age) at the table's level.
+
+        Parameters
+        ----------
+        age, remaining
+            As for `probability_more_than`.
+
+        Returns
+        -------
+        lower, upper : float
+            Wilson's interval on n_eff = P(1−P)/V, V being Greenwood's variance with that of the
+            open interval. P of 0 rests on the number at risk at the age, P of 1 on that for the
+            last call asked about.
+
+        Raises
+        ------
+        InputError
+            As for `probability_more_than`.
+
+        Notes
+        -----
+        The model, §2.
+        """
+        calls = _whole_calls(remaining)
+        lower, upper = self._from(age).interval(calls, self.level)
+        return float(lower[0]), float(upper[0])
 
     def median(self, age: int) -> int:
         """Give the smallest k with P(N − age > k | N > age) ≤ ½, in calls.
@@ -204,19 +245,40 @@ class LifeTable:
         InputError
             If the age is negative or not whole.
         """
-        within = self._survival_from(_whole("age", age))
-        passed = within <= HALF
-        if passed.any():
-            return int(np.argmax(passed))
-        go_on = 1.0 - float(self.hazard[-1])
-        beyond = math.log(HALF / within[-1]) / math.log(go_on) if go_on > 0 else 1.0
-        return len(within) - 1 + math.ceil(beyond)
+        return self._from(age).median()
 
-    def _survival_from(self, age: int) -> NDArray[np.float64]:
-        """Give P(N > age + k | N > age) for k = 0 … τ − age; past τ for k = 0 only."""
-        go_on = np.append(1.0, 1.0 - self.hazard[age:-1])
-        survival: NDArray[np.float64] = np.cumprod(go_on)
-        return survival
+    def median_interval(self, age: int) -> tuple[int, int | None]:
+        """Bound the median residual life by inverting the interval of P, at the table's level.
+
+        Parameters
+        ----------
+        age : int
+            i ≥ 0, calls made.
+
+        Returns
+        -------
+        lower, upper : int, int or None
+            The first k at which the lower, and the upper, bound of P(N − age > k | N > age) is
+            at most ½. None where the upper one never is: the turns are too few to tell.
+
+        Raises
+        ------
+        InputError
+            If the age is negative or not whole.
+        """
+        return self._from(age).median_interval(self.level)
+
+    def _from(self, age: int) -> ConditionalSurvival:
+        row = min(whole_number("age", age), self.tail_age)
+        size = self.ends_effective if self.sessions is None else self.sessions
+        last = slice(-1, None)
+        spread = log_mean_variance(self.mean[last], self.variance[last], size[last])
+        return ConditionalSurvival(
+            hazard=self.hazard[row:-1],
+            at_risk=self.at_risk_effective[row:],
+            tail_mean=float(self.mean[-1]),
+            tail_log_variance=float(spread[0]),
+        )
 
 
 def life_table(
@@ -257,8 +319,7 @@ def life_table(
     >>> table.mean[:5].round(3).tolist(), round(table.at(0).variance, 9), table.median(0)
     ([4.0, 3.75, 3.667, 4.0, 6.0], 2.0, 3)
     """
-    _whole("min_at_risk", min_at_risk, low=1)
-    _whole("min_ends", min_ends, low=1)
+    thresholds = Thresholds(min_at_risk, min_ends, level)
     if histogram.ends == 0:
         raise InputError(
             "no turn ended at a call it was at risk for",
@@ -266,88 +327,52 @@ def life_table(
             value=f"{histogram.turns} turns, 0 ends",
             remedy="Estimate from all roles together until this one has an end",
         )
-    at_risk, ended = _exposure(histogram)
-    ends = np.cumsum(ended[::-1])[::-1]
-    enough = np.flatnonzero((at_risk >= min_at_risk) & (ends >= min_ends))
-    ages = slice(int(enough[-1]) + 1 if enough.size else 1)
-    return _table(histogram, at_risk[ages], ended[ages], ends[ages], level)
+    return _table(histogram, thresholds)
 
 
-def _table(
-    histogram: Histogram,
-    at_risk: NDArray[np.int64],
-    ended: NDArray[np.int64],
-    ends: NDArray[np.int64],
-    level: float,
-) -> LifeTable:
-    tail = _open_interval(histogram, len(at_risk) - 1)
-    closed = ended[:-1] / np.maximum(at_risk[:-1], 1)
-    mean = mean_residual_life(closed, tail.mean)
-    variance = mean_variance(closed, at_risk[:-1], mean, tail.variance)
-    lower, upper = mean_interval(mean, variance, ends, level)
-    go_on = 1.0 - closed
+def _table(histogram: Histogram, thresholds: Thresholds) -> LifeTable:
+    estimates = age_estimates(exposed_cells([rows_of(histogram)]), thresholds)
+    exposure = estimates.exposure
+    go_on = 1.0 - estimates.hazard[0, :-1]
+    mean = estimates.mean[0]
     # Not S(τ)/S(i): S may be 0 at an age that late entrants still pass.
     reach_tail = np.append(np.cumprod(go_on[::-1])[::-1], 1.0)
+    # Whole counts stay whole; weights stay weights.
+    kind = histogram.count.dtype
     return LifeTable(
-        at_risk=at_risk,
-        ended=ended,
-        ends=ends,
-        hazard=np.append(closed, 1.0 / tail.mean),
+        at_risk=exposure.at_risk[0].astype(kind),
+        ended=exposure.ended[0].astype(kind),
+        ends=exposure.ends[0].astype(kind),
+        at_risk_effective=exposure.at_risk_effective[0].copy(),
+        ends_effective=exposure.ends_effective[0].copy(),
+        hazard=estimates.hazard[0],
         survival=np.append(1.0, np.cumprod(go_on)),
         mean=mean,
-        variance=variance,
-        lower=lower,
-        upper=upper,
+        variance=estimates.variance[0],
+        lower=estimates.lower[0],
+        upper=estimates.upper[0],
         continue_probability=np.append(_any_call(histogram), go_on),
-        tail_share=reach_tail * tail.mean / mean,
+        tail_share=reach_tail * mean[-1] / mean,
         turns=histogram.turns,
         turns_with_a_call=histogram.turns_with_a_call,
-        level=level,
+        level=thresholds.level,
     )
-
-
-class _OpenInterval(NamedTuple):
-    mean: float
-    variance: float
-
-
-def _open_interval(histogram: Histogram, tail_age: int) -> _OpenInterval:
-    """m(τ) = E/D and V(τ) = Σ(e − m·δ)²/D² over the rows that pass τ."""
-    exposure = histogram.exit - np.maximum(histogram.entry, tail_age)
-    passes = exposure > 0
-    exposure, count = exposure[passes], histogram.count[passes]
-    ended = histogram.ended[passes]
-    ends = float(count[ended].sum())
-    mean = float(count @ exposure) / ends
-    return _OpenInterval(mean, float(count @ (exposure - mean * ended) ** 2) / ends**2)
-
-
-def _exposure(histogram: Histogram) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """n_{i+1} and d_{i+1} for every age i below the largest exit."""
-    exposed = histogram.exit > histogram.entry
-    entry, exit_ = histogram.entry[exposed], histogram.exit[exposed]
-    count, ended = histogram.count[exposed], histogram.ended[exposed]
-    ages = int(exit_.max())
-    change = np.bincount(entry, count, ages + 1) - np.bincount(exit_, count, ages + 1)
-    at_risk = np.cumsum(change)[:ages].astype(np.int64)
-    return at_risk, np.bincount(exit_[ended] - 1, count[ended], ages).astype(np.int64)
 
 
 def _any_call(histogram: Histogram) -> float:
     """P(N > 0), from the turns at risk at call 0."""
     asked = (histogram.entry == 0) & (histogram.exit >= 0)
-    turns = int(histogram.count[asked].sum())
-    none = int(histogram.count[asked & histogram.ended & (histogram.exit == 0)].sum())
-    return 1.0 - none / turns if turns else 1.0
+    turns = float(histogram.count[asked].sum())
+    none = float(histogram.count[asked & histogram.ended & (histogram.exit == 0)].sum())
+    return max(0.0, 1.0 - none / turns) if turns else 1.0
 
 
-def _whole(field: str, value: int, *, low: int = 0) -> int:
-    try:
-        whole = index(value)
-    except TypeError:
-        whole = low - 1
-    if whole < low:
+def _whole_calls(remaining: float) -> NDArray[np.int64]:
+    if not (math.isfinite(remaining) and remaining >= 0):
         raise InputError(
-            f"not a whole number from {low} on", where=field, value=value, remedy="Give an integer"
+            "the remaining calls are negative or not finite",
+            where="remaining",
+            value=remaining,
+            remedy="Give a number of calls from 0 on",
         )
-    return whole
+    return np.array([math.floor(remaining)])

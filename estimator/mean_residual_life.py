@@ -4,8 +4,6 @@ In actuarial terms m = 1 + curtate e = complete e + ½, so published life tables
 from a tail of 0 the same recursions give the restricted mean and its squared standard error.
 """
 
-from itertools import accumulate
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -59,17 +57,14 @@ def mean_residual_life(hazard: ArrayLike, tail_mean: float) -> NDArray[np.float6
             remedy="Give the mean residual life at the last age, in calls",
         )
     # Backwards, not as Σ S(j)/S(i): S may be 0 at an age that late entrants still pass.
-    backwards = accumulate(
-        (1.0 - hazards[::-1]).tolist(),
-        lambda later, go_on: 1.0 + go_on * later,
-        initial=float(tail_mean),
+    return backward_recursion(
+        np.append(np.ones_like(hazards), float(tail_mean)), np.append(1.0 - hazards, 0.0)
     )
-    return np.fromiter(backwards, dtype=np.float64, count=hazards.size + 1)[::-1]
 
 
 def mean_variance(
     hazard: NDArray[np.float64],
-    at_risk: NDArray[np.int64],
+    at_risk: NDArray[np.int64] | NDArray[np.float64],
     mean: NDArray[np.float64],
     tail_variance: float,
 ) -> NDArray[np.float64]:
@@ -79,9 +74,9 @@ def mean_variance(
     ----------
     hazard : ndarray of float, shape (k,)
         h_1 … h_k, as for `mean_residual_life`.
-    at_risk : ndarray of int, shape (k,)
-        n_1 … n_k, turns at risk for the call that the hazard is of. Where none is, the hazard
-        is an assumption and adds no variance.
+    at_risk : ndarray of int or float, shape (k,)
+        n_1 … n_k, turns at risk for the call that the hazard is of, of weighted turns the
+        effective number. Where none is, the hazard is an assumption and adds no variance.
     mean : ndarray of float, shape (k + 1,)
         m(0) … m(k), from `mean_residual_life`.
     tail_variance : float
@@ -97,11 +92,39 @@ def mean_variance(
     -----
     The model, §2.
     """
-    go_on = 1.0 - hazard
-    step = mean[1:] ** 2 * hazard * go_on / np.maximum(at_risk, 1)
-    backwards = accumulate(
-        zip((go_on**2)[::-1].tolist(), step[::-1].tolist(), strict=True),
-        lambda later, age: age[0] * later + age[1],
-        initial=tail_variance,
-    )
-    return np.fromiter(backwards, dtype=np.float64, count=hazard.size + 1)[::-1]
+    step = mean[1:] ** 2 * hazard * (1.0 - hazard) / np.maximum(at_risk, 1)
+    return backward_recursion(np.append(step, tail_variance), np.append((1.0 - hazard) ** 2, 0.0))
+
+
+def backward_recursion(
+    add: NDArray[np.float64], factor: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Solve x(i) = add(i) + factor(i)·x(i+1) for every age i, and every row, at once.
+
+    Parameters
+    ----------
+    add : ndarray of float, shape (..., ages)
+        Overwritten; at least one age.
+    factor : ndarray of float, shape (..., ages)
+        Nothing follows the last age, so its factor is not used.
+
+    Returns
+    -------
+    ndarray of float, shape (..., ages)
+        x, in the array of `add`.
+
+    Notes
+    -----
+    Cyclic reduction: two steps joined to one leave half the ages, again and again, in place of
+    one step an age. All terms being positive in this room, no digit is lost.
+    """
+    ages = add.shape[-1]
+    if ages == 1:
+        return add
+    joined, product = add[..., ::2].copy(), factor[..., ::2].copy()
+    joined[..., : ages // 2] += product[..., : ages // 2] * add[..., 1::2]
+    product[..., : ages // 2] *= factor[..., 1::2]
+    every_other = backward_recursion(joined, product)
+    add[..., ::2] = every_other
+    add[..., 1:-1:2] += factor[..., 1:-1:2] * every_other[..., 1:]
+    return add

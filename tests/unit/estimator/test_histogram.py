@@ -148,7 +148,7 @@ def test_the_message_names_the_row_the_value_and_the_remedy():
 
 
 def test_columns_differ_in_length():
-    with pytest.raises(InputError, match="calls, ended, entry: the columns differ in length"):
+    with pytest.raises(InputError, match="calls, ended: the columns differ in length"):
         Histogram.from_turns([1, 2], [True])
 
 
@@ -165,3 +165,79 @@ def test_ragged_values_are_refused():
 def test_negative_calls_are_refused():
     with pytest.raises(InputError, match=r"calls\[1\]: "):
         Histogram.from_turns([1, -1], [True, False])
+
+
+def test_weights_add_up_with_their_squares():
+    turns = Histogram.from_turns([3, 3, 5], [True, True, False], weight=[0.5, 0.25, 1.0])
+    assert cells_of(turns) == [(0, 3, True, 0.75), (0, 4, False, 1.0)]
+    assert turns.squared.tolist() == [0.3125, 1.0]
+    assert (turns.turns, turns.turns_with_a_call, turns.ends, turns.calls) == (
+        1.75,
+        1.75,
+        0.75,
+        6.25,
+    )
+
+
+def test_five_columns_are_weights():
+    rows = [(0, 3, True, 0.5, 0.25), (0, 3, True, 0.5, 0.25), (0, 4, True, 0.0, 0.0)]
+    assert cells_of(Histogram.from_rows(rows)) == [(0, 3, True, 1.0)]
+    assert Histogram.from_rows(rows).squared.tolist() == [0.5]
+
+
+def test_whole_counts_are_weights_of_one():
+    whole_turns, weighted = Histogram.from_turns([3, 3], [True] * 2), [(0, 3, True, 0.5, 0.25)]
+    merged = merge(whole_turns, Histogram.from_rows(weighted))
+    assert merged.count.tolist() == [2.5]
+    assert merged.squared.tolist() == [2.25]
+    ones = Histogram.from_turns([3, 3], [True] * 2, weight=[1, 1])
+    assert ones == whole_turns
+    assert hash(ones) == hash(whole_turns)
+    assert ones.count.dtype != whole_turns.count.dtype
+
+
+def test_sparse_cells_merge_like_dense_ones():
+    rows = [(900_000, 1_000_000, True, 1), (0, 3, False, 2), (900_000, 1_000_000, True, 4)]
+    assert cells_of(Histogram.from_rows(rows)) == [
+        (0, 3, False, 2),
+        (900_000, 1_000_000, True, 5),
+    ]
+
+
+def test_a_weight_too_small_to_be_squared_weighs_nothing():
+    assert Histogram.from_turns([3], [True], weight=[1e-200]) == Histogram.from_rows([])
+
+
+def test_a_merged_count_is_bounded():
+    with pytest.raises(InputError, match=r"count\[0\]: .*\(got 1800000000"):
+        merge(*[Histogram.from_rows([(0, 3, True, 900_000_000)])] * 2)
+
+
+@pytest.mark.parametrize(
+    ("row", "where"),
+    [
+        ((0, 3, True, float("nan"), 1.0), r"count\[0\]: not a weight .*\(got nan\)"),
+        ((0, 3, True, float("inf"), 1.0), r"count\[0\]: not a weight"),
+        ((0, 3, True, -0.5, 0.25), r"count\[0\]: not a weight .*\(got -0\.5\)"),
+        ((0, 3, True, 0.5, float("nan")), r"squared\[0\]: not a weight"),
+        ((0, 3, True, 0.5, 0.5), r"squared\[0\]: no weights that add up to 0\.5"),
+        ((0, 3, True, 0.5, 0.0), r"squared\[0\]: no weights"),
+        ((0, 3, True, "1", 1.0), r"count: not weights"),
+        ((0, 3.5, True, 1.0, 1.0), r"exit\[0\]: not a whole number"),
+    ],
+)
+def test_what_no_weights_can_be_is_refused(row, where):
+    with pytest.raises(InputError, match=where):
+        Histogram.from_rows([row])
+
+
+def test_a_turn_has_a_weight_of_its_own():
+    with pytest.raises(InputError, match=r"weight\[1\]: .*\(got nan\)"):
+        Histogram.from_turns([1, 2], [True, True], weight=[1.0, float("nan")])
+    with pytest.raises(InputError, match="calls, weight: the columns differ in length"):
+        Histogram.from_turns([1, 2], [True, True], weight=[1.0])
+
+
+def test_rows_are_all_weighted_or_none():
+    with pytest.raises(InputError, match=r"rows\[1\]: .*in all rows or in none"):
+        Histogram.from_rows([(0, 3, True, 1), (0, 3, True, 1.0, 1.0)])

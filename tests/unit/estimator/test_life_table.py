@@ -282,7 +282,18 @@ def test_numpy_integers_are_ages():
     assert ended_turns([1, 2]).at(np.int64(1)).age == 1
 
 
-@pytest.mark.parametrize("name", ["histogram", "life_table", "mean_residual_life", "student_t"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "clustering",
+        "histogram",
+        "life_table",
+        "life_tables",
+        "mean_residual_life",
+        "student_t",
+        "wilson",
+    ],
+)
 def test_examples_of_the_docstrings(name):
     failures, examples = doctest.testmod(importlib.import_module(f"estimator.{name}"))
     assert failures == 0

@@ -23,6 +23,8 @@ ARRAYS = [
     "at_risk",
     "ended",
     "ends",
+    "at_risk_effective",
+    "ends_effective",
     "hazard",
     "survival",
     "mean",
@@ -140,3 +142,21 @@ def test_survival_agrees_with_lifelines(rows, weights):
     fitter.fit(exit_, ended, entry=entry, weights=weight, timeline=ages)
     theirs = fitter.survival_function_at_times(ages).to_numpy()
     assert table.survival == pytest.approx(theirs, abs=1e-9)
+
+
+@few
+@given(turns, thresholds)
+def test_medians_of_all_ages_are_those_of_each(rows, options):
+    table = life_table(Histogram.from_rows(rows), **options)
+    each = [table.median(age) for age in range(table.tail_age + 1)]
+    assert table.medians.tolist() == each
+
+
+@few
+@given(turns, thresholds)
+def test_restricted_mean_is_the_sum_of_the_odds_up_to_the_tail_age(rows, options):
+    table = life_table(Histogram.from_rows(rows), **options)
+    for age in range(table.tail_age + 1):
+        odds = [table.probability_more_than(age, k) for k in range(table.tail_age - age)]
+        assert table.restricted_mean[age] == pytest.approx(sum(odds), rel=1e-9, abs=1e-9)
+        assert table.at(age).restricted_mean == pytest.approx(table.restricted_mean[age])

@@ -25,9 +25,25 @@ def test_a_scalar_gives_one_quantile():
     assert t_quantile(4, 0.9).shape == (1,)
 
 
-@pytest.mark.parametrize("freedom", [0, -3, 1.5, float("nan")])
-def test_degrees_of_freedom_are_whole_and_positive(freedom):
-    with pytest.raises(InputError, match=r"degrees_of_freedom: .*whole numbers from 1 on"):
+@pytest.mark.parametrize("level", [0.8, 0.9, 0.95])
+@pytest.mark.parametrize(
+    ("lowest", "highest", "too_wide"),
+    [(1, 2, 0.04), (2, 3, 0.005), (3, 60, 0.002), (60, 4e3, 1e-6)],
+)
+def test_between_whole_degrees_it_is_a_little_too_wide(level, lowest, highest, too_wide):
+    freedom = np.linspace(lowest, highest, 301)
+    ratio = t_quantile(freedom, level) / stats.t.ppf((1 + level) / 2, freedom)
+    assert ratio.min() > 1 - 1e-5
+    assert ratio.max() < 1 + too_wide
+
+
+def test_the_shape_is_kept():
+    assert t_quantile(np.full((3, 4), 7.0)).shape == (3, 4)
+
+
+@pytest.mark.parametrize("freedom", [0, -3, 0.5, float("nan"), float("inf")])
+def test_degrees_of_freedom_are_finite_and_from_1_on(freedom):
+    with pytest.raises(InputError, match=r"degrees_of_freedom: .*not numbers from 1 on"):
         t_quantile([3, freedom])
 
 
