@@ -4,7 +4,6 @@ A transcript is read as a state machine, one :class:`~ledger.readers.thread.Thre
 agent and one for each sub-agent.
 """
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any, TypeAlias
@@ -12,18 +11,12 @@ from typing import Any, TypeAlias
 import orjson
 
 from ledger.clock import milliseconds
-from ledger.events import (
-    UNKNOWN_SUBAGENT,
-    AgentTold,
-    CompactionMade,
-    Event,
-    RequestMade,
-    TurnReached,
-    TurnStarted,
-    thread_of,
-)
+from ledger.events import UNKNOWN_SUBAGENT, AgentTold, Event, thread_of
+from ledger.readers.boundary import boundary_of, settle
 from ledger.readers.fields import count, text, text_or_none
-from ledger.readers.thread import FINISHED, Boundary, OpenRequest, Thread
+from ledger.readers.thread import FINISHED, OpenRequest, Thread
+from ledger.readers.told import HARNESS, compaction_told, request_told, standing_told
+from ledger.readers.user_text import interrupts, is_prompt, notification_in, trigger_of
 from ledger.usage import anthropic_usage
 
 __all__ = ["HARNESS", "SKIPPED_TYPES", "ClaudeCodeReader"]
@@ -31,7 +24,6 @@ __all__ = ["HARNESS", "SKIPPED_TYPES", "ClaudeCodeReader"]
 #: What a message holds: a text, or blocks.
 Content: TypeAlias = str | Sequence[Mapping[str, Any]] | None
 
-HARNESS = "claude-code"
 MAIN = "main"
 #: A sub-agent whose parent named no type runs as this one.
 DEFAULT_SUBAGENT = "general-purpose"
@@ -40,15 +32,6 @@ AGENT_TOOLS = frozenset({"Task", "Agent"})
 #: A sub-agent's lines in its parent's file stand elsewhere than those in its own file, if any.
 EMBEDDED = "#embedded"
 
-INTERRUPTED = "[Request interrupted by user"
-NO_PROMPT = (
-    "<local-command-stdout>",
-    "<local-command-stderr>",
-    "<local-command-caveat>",
-    "<bash-input>",
-    "<bash-stdout>",
-    "<bash-stderr>",
-)
 SKIPPED_TYPES = frozenset(
     [
         "agent-color",
@@ -74,10 +57,6 @@ SKIPPED_TYPES = frozenset(
 )
 #: How many message ids back a late line may still find its request.
 REMEMBERED_MESSAGES = 16
-
-_TASK_ID = re.compile(r"<task-id>([^<]+)</task-id>")
-_TASK_STATUS = re.compile(r"<status>([^<]+)</status>")
-_TASK_CALLS = re.compile(r"<tool_uses>(\d+)</tool_uses>")
 
 
 class ClaudeCodeReader:
@@ -138,9 +117,9 @@ class ClaudeCodeReader:
     def flush(self) -> dict[str, dict[str, Any]]:
         """Tell how every thread touched stands now, and return their states by the key to save."""
         for thread in self.threads.values():
-            self._tell_request(thread)
-            self._tell_boundary(thread)
-            self._tell_standing(thread)
+            self.events += request_told(thread)
+            self.events += compaction_told(thread)
+            self.events += standing_told(thread)
         # Through JSON, where they go anyway: dataclasses.asdict takes five times as long.
         return {
             key: orjson.loads(orjson.dumps(thread))
@@ -205,13 +184,15 @@ class ClaudeCodeReader:
         message_id = message.get("id") or body.get("uuid") or ""
         request = thread.request
         if request is None or request.request_id != message_id:
-            self._tell_request(thread)
+            self.events += request_told(thread)
             request = self._open_request(thread, line, message_id, message, at_ms)
         usage = message.get("usage") or {}
         if usage != request.raw_usage:
             # Every line of a message repeats the usage, and the last one has the whole output.
             request.usage, request.raw_usage = anthropic_usage(usage), usage
-        self._settle_boundary(thread, request)
+        if settle(thread, request):
+            self.events += compaction_told(thread)
+            thread.boundary = None
         self._blocks(thread, request, message.get("content") or (), at_ms)
 
     def _open_request(
@@ -251,7 +232,7 @@ class ClaudeCodeReader:
         self, thread: Thread, line: Mapping[str, Any], model: str | None, at_ms: int | None
     ) -> None:
         if thread.turn_id:
-            self._tell_standing(thread)
+            self.events += standing_told(thread)
         elif thread.prompt_id is None:
             self._adopt_prompt(thread, line.get("parentUuid"))
         seen = thread.prompt_id is not None
@@ -338,7 +319,7 @@ class ClaudeCodeReader:
         else:
             texts = [b.get("text") or "" for b in content or () if b.get("type") == "text"]
             results = [b for b in content or () if b.get("type") == "tool_result"]
-        if any(words.startswith(INTERRUPTED) for words in texts):
+        if any(interrupts(words) for words in texts):
             if not thread.prompt_id or thread.last not in FINISHED:
                 self._reach(thread, "interrupted", at_ms)
             return
@@ -355,14 +336,13 @@ class ClaudeCodeReader:
         words: str,
         at_ms: int | None,
     ) -> None:
-        if words.startswith(NO_PROMPT) or (body.get("isMeta") and not thread.scheduled):
+        if not is_prompt(words) or (body.get("isMeta") and not thread.scheduled):
             return
-        trigger = "scheduled" if thread.scheduled else "prompt"
-        if words.startswith("<task-notification>"):
-            trigger = "task_notification"
+        trigger = trigger_of(words)
+        if trigger == "task_notification":
             self._notification(thread, line, words, at_ms)
-        elif words.startswith(("<command-name>", "<command-message>")):
-            trigger = "slash"
+        elif thread.scheduled and trigger == "prompt":
+            trigger = "scheduled"
         thread.scheduled = False
         if thread.turn_id and body.get("uuid") == thread.turn_id:
             thread.prompt_id = thread.prompt_ms = None  # the current turn's own, told again
@@ -425,19 +405,17 @@ class ClaudeCodeReader:
     def _notification(
         self, thread: Thread, line: Mapping[str, Any], words: str, at_ms: int | None
     ) -> None:
-        task, status = _TASK_ID.search(words), _TASK_STATUS.search(words)
-        if not task or not status or task[1] not in thread.agents:
-            return
-        calls = _TASK_CALLS.search(words)
-        self._agent_told(
-            thread,
-            line,
-            task[1],
-            None,
-            status=status[1],
-            calls=count(int(calls[1]), "task-notification.tool_uses") if calls else None,
-            at_ms=at_ms,
-        )
+        told = notification_in(words)
+        if told is not None and told.task_id in thread.agents:
+            self._agent_told(
+                thread,
+                line,
+                told.task_id,
+                None,
+                status=told.status,
+                calls=told.tool_calls,
+                at_ms=at_ms,
+            )
 
     def _agent_told(
         self,
@@ -482,50 +460,21 @@ class ClaudeCodeReader:
             if thread.standing[0] == "open" and not thread.prompt_id:
                 thread.last = "stopped"
         elif subtype == "compact_boundary":
-            self._boundary(thread, line, at_ms, "compactMetadata", "summary")
+            self._compaction(thread, line, at_ms, "compactMetadata", "summary")
         elif subtype == "microcompact_boundary":
-            self._boundary(thread, line, at_ms, "microcompactMetadata", "clear")
+            self._compaction(thread, line, at_ms, "microcompactMetadata", "clear")
 
-    def _boundary(
+    def _compaction(
         self,
         thread: Thread,
         line: Mapping[str, Any],
         at_ms: int | None,
-        name: str,
+        metadata: str,
         strategy: str,
     ) -> None:
-        told = line.get(name) or {}
-        own = line.get("uuid") or f"{thread.thread_id}/{line.get('timestamp')}"
-        self._tell_request(thread)
-        self._tell_boundary(thread)
-        waiting = thread.prompt_id is not None
-        inside = not waiting and thread.standing[0] == "open"
-        thread.boundary = Boundary(
-            compaction_id=text(own, "uuid"),
-            turn_id=thread.turn_id if inside else None,
-            at_ms=at_ms,
-            trigger=text_or_none(told.get("trigger"), f"{name}.trigger"),
-            strategy=strategy,
-            context_before=count(told.get("preTokens"), f"{name}.preTokens"),
-            calls_before=0 if waiting else thread.calls,
-            requests_before=0 if waiting else thread.requests,
-            prompt_id=thread.prompt_id,
-        )
-
-    def _settle_boundary(self, thread: Thread, request: OpenRequest) -> None:
-        """Give the waiting compaction the size and the turn of the first request after it."""
-        boundary = thread.boundary
-        if boundary is None or boundary.settled or thread.compacting:
-            return
-        boundary.context_after = request.usage.context_tokens
-        new_turn = thread.requests == 1
-        if not new_turn or boundary.prompt_id is not None:
-            boundary.turn_id = thread.turn_id
-        else:
-            boundary.turn_id, boundary.calls_before, boundary.requests_before = None, 0, 0
-        boundary.settled = True
-        self._tell_boundary(thread)
-        thread.boundary = None
+        self.events += request_told(thread)
+        self.events += compaction_told(thread)
+        thread.boundary = boundary_of(thread, line, at_ms, metadata, strategy)
 
     def _attachment(self, line: Mapping[str, Any]) -> None:
         attachment = line.get("attachment")
@@ -535,63 +484,6 @@ class ClaudeCodeReader:
         if attachment.get("commandMode") == "task-notification" and isinstance(words, str):
             thread = self._thread(line, line.get("agentId") if line.get("isSidechain") else None)
             self._notification(thread, line, words, milliseconds(line.get("timestamp")))
-
-    # What the ledger is told.
-
-    def _tell_request(self, thread: Thread) -> None:
-        request = thread.request
-        if request is None:
-            return
-        if thread.started is not None and thread.started["turn_id"] == request.turn_id:
-            self.events.append(
-                TurnStarted(
-                    session_id=thread.session_id,
-                    thread_id=thread.thread_id,
-                    source=HARNESS,
-                    provider="anthropic",
-                    on_request=True,
-                    **thread.started,
-                )
-            )
-            thread.started = None
-        self.events.append(
-            RequestMade(
-                request_id=request.request_id,
-                session_id=thread.session_id,
-                turn_id=request.turn_id,
-                position=request.position,
-                at_ms=request.at_ms,
-                model=request.model,
-                usage=request.usage,
-                tool_calls=tuple(request.tools),
-                kind="compaction" if thread.compacting else "agent",
-            )
-        )
-
-    def _tell_boundary(self, thread: Thread) -> None:
-        boundary = thread.boundary
-        if boundary is not None:
-            self.events.append(
-                CompactionMade(
-                    compaction_id=boundary.compaction_id,
-                    session_id=thread.session_id,
-                    turn_id=boundary.turn_id,
-                    at_ms=boundary.at_ms,
-                    trigger=boundary.trigger,
-                    strategy=boundary.strategy,
-                    context_before=boundary.context_before,
-                    context_after=boundary.context_after,
-                    calls_before=boundary.calls_before,
-                    requests_before=boundary.requests_before,
-                )
-            )
-
-    def _tell_standing(self, thread: Thread) -> None:
-        if thread.turn_id:
-            status, reason = thread.standing
-            self.events.append(
-                TurnReached(thread.turn_id, thread.session_id, status, reason, thread.last_ms)
-            )
 
 
 def _new_thread(session_id: object, agent_id: object) -> Thread:
