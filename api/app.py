@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
 
-from api import decisions, health, problems, tables, turns
+from api import decisions, drift, health, problems, tables, turns
 from api.refresh import Refresher
 from api.service import Service
 from api.settings import Settings
@@ -45,6 +45,6 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         title="compactuary", version=VERSION, description=DESCRIPTION.strip(), lifespan=lifespan
     )
     problems.install(app)
-    for room in (decisions, turns, tables, health):
+    for room in (decisions, turns, tables, drift, health):
         app.include_router(room.router)
     return app

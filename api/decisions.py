@@ -28,8 +28,9 @@ router = APIRouter(tags=["decisions"])
 async def ask(body: ShouldCompact, request: Request) -> Response:
     """Answer from the current snapshot, with the reason, the interval and what it rests on.
 
-    An unknown role is answered from all roles together (`basis.source` says so); with an empty
-    ledger the answer is `wait`. `break_even_calls` is C/s, the requests that must remain.
+    An unknown role is answered from all roles together, an empty ledger from the standard table
+    that ships with the project (`basis.source` says so); `basis.rests_on` lists every table that
+    was blended in, with its weight. `break_even_calls` is C/s, the requests that must remain.
     """
     return _answer(body, request)
 

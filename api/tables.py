@@ -6,11 +6,11 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Query, Request
 
 from api.problems import NOT_FOUND, PROBLEM_RESPONSES, NotFoundError
-from api.refresh import ALL_ROLES
+from api.role_tables import ALL_ROLES
 from api.service import service_of
 from ledger.clock import moment
 from policy.remaining_calls import DEFAULT_AGES, remaining_calls
-from policy.snapshot import RoleTable
+from policy.role_table import RoleTable
 
 __all__ = ["router"]
 

@@ -28,12 +28,15 @@ BODY = {
 BARE = """
 from api.app import create_app
 from api.schemas import ShouldCompact
-from policy.answer import Answer, Basis, Interval, Reason, Versions
+from policy.answer import Answer, Basis, Interval, Reason, Share, Versions
 
 ANSWER = Answer(
     "compact", Reason("pays", "because"), "break-even", 34.8, 31.5, 0.97, Interval(0.9, 31.1, 38.9),
     24, 0.81, 6.8, 66950.0, 9900.0, 245251.0,
-    Basis("role-3", "role", "tool_calls", 412, 214, 200, 0.92, False, ("context_after_tokens",)),
+    Basis(
+        "role-3", "role", "tool_calls", 412, 214, 200, 0.92, False, 0.98, 183.6, 200.0,
+        (Share("role-3", 412, 0.98), Share("all roles", 3409, 0.02)), ("context_after_tokens",),
+    ),
     "0123456789abcdef0123456789abcdef", Versions("1", 15, "a list"), None,
 )
 app = create_app()

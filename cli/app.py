@@ -18,6 +18,8 @@ __all__ = ["COMMANDS", "make_app", "run"]
 COMMANDS: dict[str, tuple[str, str]] = {
     "import": ("import_command", "import_command"),
     "table": ("table", "table_command"),
+    "split": ("split", "split_command"),
+    "drift": ("drift", "drift_command"),
     "decide": ("decide", "decide_command"),
     "serve": ("serve", "serve_command"),
     "export": ("export", "export_command"),

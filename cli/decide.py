@@ -110,7 +110,9 @@ def _told(answer: Answer) -> str:
             f"  expected    {answer.expected_net:+,.0f} base tokens; "
             f"pays with probability {answer.probability_pays:.2f}"
         )
-    lines.append(f"  rests on    {_rests_on(answer.basis)}")
+    if answer.basis.rests_on:
+        lines.append(f"  rests on    {_rests_on(answer.basis)}")
+        lines.append(f"  evidence    {_evidence(answer.basis)}")
     if answer.basis.assumed:
         lines.append(f"  assumed     {', '.join(answer.basis.assumed)}")
     if answer.terms is not None:
@@ -132,13 +134,25 @@ def _remaining(answer: Answer, interval: Interval) -> str:
 
 
 def _rests_on(basis: Basis) -> str:
-    if basis.source == "none":
-        return "nothing: no turn has ended yet"
-    whose = "all roles" if basis.source == "all_roles" else basis.role
-    turns = f"{basis.turns:,} turn{'s' if basis.turns != 1 else ''} of {whose}"
-    if basis.extrapolated:
-        return f"{turns}; too few got this far, so on the {basis.at_risk:,} that got furthest"
-    return f"{turns}, {basis.at_risk:,} of them seen at this age"
+    """Return the tables that the estimate is blended from; shares below half a percent are left."""
+    first, *others = basis.rests_on
+    turns = f"{first.turns:,} turn{'' if first.turns == 1 else 's'}"
+    shares = [f"{turns} of {first.name} ({first.weight:.0%})"]
+    shares += [f"{share.name} ({share.weight:.0%})" for share in others if share.weight >= 0.005]
+    return ", ".join(shares)
+
+
+def _evidence(basis: Basis) -> str:
+    """Return how many turns tell of this age, and how much they count against what is borrowed."""
+    turns = f"{basis.at_risk:,} turn{'' if basis.at_risk == 1 else 's'}"
+    seen = f"the {turns} that got furthest" if basis.extrapolated else f"{turns} seen at this age"
+    told = f"{seen}, {basis.ends:,} of them to the end"
+    if basis.half_life_turns is None:
+        return told
+    return (
+        f"{told}; credibility {basis.credibility:.2f} ({basis.effective_ends:,.1f} effective ends, "
+        f"half-life {basis.half_life_turns:,.0f} turns)"
+    )
 
 
 def _terms(terms: Mapping[str, Any], within: str = "") -> Iterator[str]:

@@ -1,12 +1,13 @@
 """Options that several commands share."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-__all__ = ["AsJson", "Db", "ages_of"]
-
 from compactuary.errors import InputError
+
+__all__ = ["AsJson", "Db", "From", "SkipCorrupt", "ages_of"]
 
 Db = Annotated[
     str | None,
@@ -18,6 +19,18 @@ Db = Annotated[
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+From = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--from",
+        help="Read this log file or folder instead of a ledger, and keep nothing of it; may be "
+        "repeated.",
+        show_default=False,
+    ),
+]
+SkipCorrupt = Annotated[
+    bool, typer.Option("--skip-corrupt", help="Read on behind lines that are not JSON.")
+]
 
 
 def ages_of(text: str) -> tuple[int, ...]:

@@ -1,114 +1,164 @@
-"""``compactuary table``: remaining calls by role."""
+"""``compactuary table``: remaining calls by role, or the life table of one."""
 
 import math
 import sys
+import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from api.refresh import ALL_ROLES
-from cli.ledger import open_ledger
-from cli.options import AsJson, Db, ages_of
-from cli.output import Format, print_json, print_markdown, print_rows, say
-from cli.snapshot import current_snapshot, usual_model
+from cli.options import AsJson, Db, From, SkipCorrupt, ages_of
+from cli.output import Format, print_json, print_rows, say
+from cli.reading import open_report
+from cli.report import ReportFormat, print_report
 from compactuary.errors import InputError, UnknownPriceError
+from compactuary.role_lives import (
+    MOST_PANELS,
+    TABLE_CONTEXT_TOKENS,
+    BreakEven,
+    Lives,
+    commonest_model,
+    model_quote,
+    role_lives,
+)
+from estimator.actuarial_table import actuarial_table, life_table_rows
+from estimator.note_table import NOTE_AGES, UNITS, RoleLife, note_table
+from estimator.report_table import ReportTable, plain_text
+from ledger.histogram import TOOL_CALLS
 from policy.break_even import break_even_requests
-from policy.prices import GenaiPriceBook
-from policy.question import Question
-from policy.quote import quote
-from policy.remaining_calls import DEFAULT_AGES, remaining_calls
-from policy.snapshot import Snapshot
 
 __all__ = ["table_command"]
 
-#: Context at which the break-even of a table is computed where nobody names one.
-TABLE_CONTEXT_TOKENS = 150_000
-_WIDEST = 10_000
-_NOTE = "~ beyond the open tail: the estimate is constant there"
+_MACHINE = (ReportFormat.CSV, ReportFormat.JSONL)
+_NO_END_IN_LOGS = "No turn has ended in these logs yet."
+_NO_END_IN_LEDGER = "No turn has ended in this ledger yet. Import logs: compactuary import PATH"
 
 
 @dataclass(frozen=True, slots=True)
-class BreakEven:
-    """Requests that must remain for a compaction to pay, and where the number is from."""
+class Line:
+    """The break-even of a table, and a sentence on where it is from; none where it was given."""
 
-    requests: float | None
-    text: str
+    requests: BreakEven
+    source: str = ""
+
+
+Roles = Annotated[list[str] | None, typer.Option("--role", help="Only this role; may be repeated.")]
+Ages = Annotated[
+    str | None,
+    typer.Option("--at", help=f"Calls made so far, i. Default: {','.join(map(str, NOTE_AGES))}."),
+]
+ByModel = Annotated[bool, typer.Option("--by-model", help="One row for each model of a role.")]
+Given = Annotated[
+    float | None, typer.Option("--break-even", min=0, help="Requests that must remain (C/s).")
+]
+Model = Annotated[
+    str | None, typer.Option(help="Whose prices give the break-even. Default: the commonest.")
+]
+Context = Annotated[
+    int, typer.Option("--context", min=0, help="Context tokens the break-even is computed at.")
+]
+HalfLife = Annotated[
+    float | None,
+    typer.Option(
+        "--decay", help="Turns of its role after which a turn counts half. Default: all alike."
+    ),
+]
+OfOneRole = Annotated[
+    bool, typer.Option("--life-table", help="Show the life table of one role: l, d, q, p, e.")
+]
+Detail = Annotated[
+    bool, typer.Option("--detail", help="Print intervals and turns at risk beside m(i).")
+]
+Save = Annotated[
+    Path | None,
+    typer.Option("--save", help="Draw m(i) besides: a file that ends in .png, .svg or .pdf."),
+]
+How = Annotated[ReportFormat, typer.Option("--format", help="How to print.")]
 
 
 def table_command(
     db: Db = None,
     as_json: AsJson = False,
-    role: Annotated[
-        list[str] | None, typer.Option("--role", help="Only this role; may be repeated.")
-    ] = None,
-    at: Annotated[str, typer.Option("--at", help="Calls made so far, i.")] = ",".join(
-        map(str, DEFAULT_AGES)
-    ),
-    unit: Annotated[str, typer.Option(help="'tool_calls' or 'requests'.")] = "tool_calls",
-    break_even: Annotated[
-        float | None, typer.Option("--break-even", min=0, help="Requests that must remain (C/s).")
-    ] = None,
-    model: Annotated[
-        str | None, typer.Option(help="Whose prices give the break-even. Default: the commonest.")
-    ] = None,
-    context: Annotated[
-        int, typer.Option("--context", min=0, help="Context tokens the break-even is computed at.")
-    ] = TABLE_CONTEXT_TOKENS,
-    how: Annotated[Format, typer.Option("--format", help="How to print.")] = Format.TEXT,
+    role: Roles = None,
+    at: Ages = None,
+    unit: Annotated[str, typer.Option(help="'tool_calls' or 'requests'.")] = TOOL_CALLS,
+    by_model: ByModel = False,
+    break_even: Given = None,
+    model: Model = None,
+    context: Context = TABLE_CONTEXT_TOKENS,
+    decay: HalfLife = None,
+    life_table: OfOneRole = False,
+    detail: Detail = False,
+    how: How = ReportFormat.TEXT,
+    save: Save = None,
+    from_: From = None,
+    skip_corrupt: SkipCorrupt = False,
 ) -> None:
     """Show how many calls turns of each role still make, given the calls they have made.
 
     What lies above the break-even is bold: there, compacting pays on average.
     """
-    ages = ages_of(at)
-    if unit not in ("tool_calls", "requests"):
-        raise typer.BadParameter("it is 'tool_calls' or 'requests'", param_hint="--unit")
-    with open_ledger(db) as engine:
-        snapshot = current_snapshot(engine)
-        commonest = usual_model(engine)
-    rows = _rows(snapshot, unit, ages, role)
-    if as_json or how is Format.JSON:
-        print_json(rows)
-        return
-    if not rows:
-        say("No turn has ended in this ledger yet. Import logs: compactuary import PATH")
-        return
-    if how in (Format.CSV, Format.JSONL):
-        flat = [_flat(row, ages) for row in rows]
-        print_rows(list(flat[0]), flat, how)
-        return
-    line = _break_even(break_even, model or commonest, context)
-    whole = snapshot.portfolio.get(unit)
-    if whole is not None and not role:
-        rows = [*rows, remaining_calls(whole, ages)]
-    if how is Format.MARKDOWN:
-        _print_markdown(rows, ages, line)
+    ages = NOTE_AGES if at is None else ages_of(at)
+    if unit not in UNITS:
+        raise typer.BadParameter(f"it is {' or '.join(map(repr, UNITS))}", param_hint="--unit")
+    if life_table:
+        _check_life_table(role, at, by_model=by_model)
+    form = ReportFormat.JSON if as_json else how
+    with open_report(db, from_, skip_corrupt=skip_corrupt) as connection:
+        line = _line(break_even, model, context, by_model=by_model)
+        if line is None:
+            # JSON tells no break-even, and so needs no prices.
+            silent = form is ReportFormat.JSON and save is None
+            line = Line({}) if silent else _priced(commonest_model(connection), context)
+        lives = role_lives(
+            connection,
+            role,
+            unit=unit,
+            by_model=by_model,
+            break_even=line.requests,
+            context_tokens=context,
+            half_life_turns=decay,
+        )
+    _refuse_without_end(lives, role)
+    if save is not None:
+        _draw(lives, role, unit, save)
+    if life_table:
+        _print_life_table(lives.roles[0], unit, decay, form)
+    elif form is ReportFormat.JSON:
+        print_json([_json_row(row, lives, ages, unit, decay) for row in lives.roles if row.life])
+    elif not any(row.life for row in lives.roles):
+        say(_NO_END_IN_LOGS if from_ else _NO_END_IN_LEDGER)
     else:
-        _print_text(rows, ages, line)
+        # Whoever adds up what a machine reads must not count a turn twice.
+        whole = None if form in _MACHINE else lives.whole
+        report = note_table(
+            lives.roles, whole=whole, ages=ages, unit=unit, detail=detail, half_life_turns=decay
+        )
+        print_report(_with_source(report, line, form), form)
 
 
-def _rows(
-    snapshot: Snapshot, unit: str, ages: Sequence[int], wanted: Sequence[str] | None
-) -> list[dict[str, Any]]:
-    tables = snapshot.tables.get(unit, {})
-    for name in wanted or ():
-        if name not in tables:
-            known = ", ".join(sorted(tables)) or "none yet"
-            raise InputError(
-                "no turn of this role has ended",
-                where="--role",
-                value=name,
-                remedy=f"Known roles: {known}.",
-            )
-    chosen = [table for name, table in tables.items() if not wanted or name in wanted]
-    chosen.sort(key=lambda table: (-table.turns, table.role))
-    return [remaining_calls(table, ages) for table in chosen]
+def _check_life_table(roles: Sequence[str] | None, at: str | None, *, by_model: bool) -> None:
+    if roles is None or len(roles) != 1:
+        raise InputError(
+            "a life table is that of one role",
+            where="--life-table",
+            value=roles,
+            remedy="Name it with --role",
+        )
+    if at is not None or by_model:
+        raise InputError(
+            "a life table shows every age of a role, whatever its models",
+            where="--at" if at is not None else "--by-model",
+            value=at,
+            remedy="Leave it out with --life-table",
+        )
 
 
-def _break_even(given: float | None, model: str | None, context: int) -> BreakEven:
+def _line(given: float | None, model: str | None, context: int, *, by_model: bool) -> Line | None:
+    """Return the break-even that was asked for, or None for that of the ledger's model."""
     if given is not None:
         if not math.isfinite(given):
             raise InputError(
@@ -117,95 +167,100 @@ def _break_even(given: float | None, model: str | None, context: int) -> BreakEv
                 value=given,
                 remedy="Give C/s, such as 7.5.",
             )
-        return BreakEven(given, f"a break-even of {given:g} requests")
+        return Line(given)
+    if model is not None:
+        return _priced(model, context)
+    return Line(None, f"Break-evens: each row's model, {context:,} tokens.") if by_model else None
+
+
+def _priced(model: str | None, context: int) -> Line:
     if model is None:
-        return BreakEven(None, "no model in the ledger, so no break-even: name one with --model")
-    question = Question(role="any", calls=0, context_tokens=context, model=model)
+        return Line({}, "No model in the ledger, so no break-even: name one with --model.")
     try:
-        quoted = quote(question, GenaiPriceBook(), at=datetime.now(UTC))
+        quoted = model_quote(model, context)
     except UnknownPriceError:
-        return BreakEven(None, f"no price is known for {model}: give --break-even")
+        return Line({}, f"No price is known for {model}: give --break-even.")
     value = break_even_requests(quoted.cost, quoted.saving)
     if value is None:
-        return BreakEven(None, f"a compaction of {context:,} tokens saves nothing with {model}")
+        return Line({}, f"A compaction of {context:,} tokens saves nothing with {model}.")
     after = quoted.sizes.context_after_tokens if quoted.sizes else 0
-    return BreakEven(
-        value,
-        f"the break-even of {value:.1f} requests with {model}, {context:,} → {after:,} tokens",
+    return Line(value, f"Break-even: {model}, {context:,} → {after:,} tokens.")
+
+
+def _refuse_without_end(lives: Lives, wanted: Sequence[str] | None) -> None:
+    ended = {row.role for row in lives.roles if row.life}
+    for name in wanted or ():
+        if name not in ended:
+            raise InputError(
+                "no turn of this role has ended",
+                where="--role",
+                value=name,
+                remedy="Leave it out, or see all roles: compactuary table.",
+            )
+
+
+def _json_row(
+    row: RoleLife, lives: Lives, ages: Sequence[int], unit: str, decay: float | None
+) -> dict[str, Any]:
+    life = row.life
+    assert life is not None  # noqa: S101 - rows without a life table are left out
+    rows = {str(age): life.at(age) for age in ages}
+    more: dict[str, Any] = {} if row.model is None else {"model": row.model}
+    more |= {} if decay is None else {"half_life_turns": decay}
+    return {
+        "role": row.role,
+        "turns": row.turns,
+        "mean": life.overall_mean,
+        "p50": life.median(0),
+        "m": {age: at.mean for age, at in rows.items()},
+        "lower": {age: at.lower for age, at in rows.items()},
+        "upper": {age: at.upper for age, at in rows.items()},
+        "at_risk": {age: at.at_risk for age, at in rows.items()},
+        "extrapolated": [at.age for at in rows.values() if at.extrapolated],
+        "unit": unit,
+        "requests_per_call": lives.paces[row.role, row.model],
+        **more,
+    }
+
+
+def _with_source(report: ReportTable, line: Line, form: ReportFormat) -> ReportTable:
+    """Add where the break-even is from; a pipe shows nothing bold, so there it is put in words."""
+    report = replace(report, caption=f"{report.caption} {line.source}".strip())
+    if form is not ReportFormat.TEXT or sys.stdout.isatty():
+        return report
+    plain = tuple(tuple(replace(cell, bold=False) for cell in row) for row in report.cells)
+    return replace(
+        report, cells=plain, caption=report.caption.replace("Bold:", "Compacting pays", 1)
     )
 
 
-def _flat(row: dict[str, Any], ages: Sequence[int]) -> dict[str, Any]:
-    flat = {name: row[name] for name in ("role", "turns", "mean", "p50")}
-    for age in ages:
-        for name in ("m", "lower", "upper", "at_risk"):
-            flat[f"{name}_{age}"] = row[name][str(age)]
-    return flat
+def _print_life_table(
+    row: RoleLife, unit: str, half_life_turns: float | None, form: ReportFormat
+) -> None:
+    life = row.life
+    assert life is not None  # noqa: S101 - a role without an ended turn was refused
+    if form in (ReportFormat.JSON, ReportFormat.JSONL):
+        rows = life_table_rows(life)
+        print_rows(list(rows[0]), rows, Format(form.value))
+        return
+    report = actuarial_table(life, role=row.role, unit=UNITS[unit], half_life_turns=half_life_turns)
+    print_report(report, form)
 
 
-def _cell(row: dict[str, Any], age: int) -> str:
-    shown = f"{row['m'][str(age)]:.1f}"
-    return f"{shown}~" if age in row["extrapolated"] else shown
+def _draw(lives: Lives, wanted: Sequence[str] | None, unit: str, save: Path) -> None:
+    from estimator.plots import plot_remaining, save_figure  # noqa: PLC0415 - matplotlib is slow
+
+    drawn = [replace(row, role=plain_text(_name(row))) for row in lives.roles]
+    drawn = drawn if wanted else drawn[:MOST_PANELS]
+    with warnings.catch_warnings(record=True) as noted:
+        warnings.simplefilter("always")
+        target = save_figure(plot_remaining(drawn, unit=unit), save)
+    # A font knows no emoji; whoever draws wants to know, once a glyph.
+    for note in sorted({str(warning.message) for warning in noted}):
+        say(f"note: {note}")
+    most = f", of {len(lives.roles)} the {MOST_PANELS} with most turns"
+    say(f"drew {target}{most if len(drawn) < len(lives.roles) else ''}")
 
 
-def _pays(row: dict[str, Any], age: int, line: BreakEven) -> bool:
-    rate = 1.0 if row["unit"] == "requests" else row["requests_per_call"] or 1.0
-    return line.requests is not None and row["m"][str(age)] * rate > line.requests
-
-
-def _head(ages: Sequence[int]) -> list[str]:
-    return ["role", "turns", "mean", "p50", *(f"m({age})" for age in ages)]
-
-
-def _print_markdown(rows: Sequence[dict[str, Any]], ages: Sequence[int], line: BreakEven) -> None:
-    cells = []
-    for row in rows:
-        lives = [
-            f"**{_cell(row, age)}**" if _pays(row, age, line) else _cell(row, age) for age in ages
-        ]
-        cells.append(
-            [row["role"], str(row["turns"]), f"{row['mean']:.1f}", str(row["p50"]), *lives]
-        )
-    print_markdown(_head(ages), cells)
-    sys.stdout.write(f"\n{_footer(line, bold=True)} {_NOTE}.\n")
-
-
-def _print_text(rows: Sequence[dict[str, Any]], ages: Sequence[int], line: BreakEven) -> None:
-    from rich.console import Console  # noqa: PLC0415 - JSON and CSV go without it
-    from rich.table import Table  # noqa: PLC0415
-    from rich.text import Text  # noqa: PLC0415
-
-    terminal = sys.stdout.isatty()
-    # As wide as the table needs: a narrow terminal wraps lines, where rich would cut digits off.
-    console = Console(width=_WIDEST)
-    unit = "tool calls" if rows[0]["unit"] == "tool_calls" else "requests"
-    console.print(f"Remaining {unit}, given that a turn has made i", soft_wrap=True)
-    table = Table()
-    for name in _head(ages):
-        table.add_column(name, justify="left" if name == "role" else "right", no_wrap=True)
-    for row in rows:
-        if row["role"] == ALL_ROLES:
-            table.add_section()
-        table.add_row(
-            Text(row["role"]),
-            f"{row['turns']:,}",
-            f"{row['mean']:.1f}",
-            str(row["p50"]),
-            *(Text.from_markup(_styled(row, age, line)) for age in ages),
-        )
-    console.print(table)
-    console.print(_footer(line, bold=terminal), highlight=False, markup=False, soft_wrap=True)
-    if any(row["extrapolated"] for row in rows):
-        console.print(f"{_NOTE}.", highlight=False, markup=False, soft_wrap=True)
-
-
-def _styled(row: dict[str, Any], age: int, line: BreakEven) -> str:
-    cell = _cell(row, age)
-    return f"[bold green]{cell}[/]" if _pays(row, age, line) else cell
-
-
-def _footer(line: BreakEven, *, bold: bool) -> str:
-    """Return what the table is compared with, or why with nothing."""
-    if line.requests is None:
-        return f"{line.text[0].upper()}{line.text[1:]}."
-    return f"{'Bold:' if bold else 'Compacting pays'} above {line.text}."
+def _name(row: RoleLife) -> str:
+    return row.role if row.model is None else f"{row.role}, {row.model or 'no model'}"

@@ -12,6 +12,8 @@ __all__ = ["EXTRA_OF_COMMAND", "main"]
 EXTRA_OF_COMMAND = {
     "import": "analysis",
     "table": "analysis",
+    "split": "analysis",
+    "drift": "analysis",
     "decide": "analysis",
     "export": "analysis",
     "prices": "analysis",

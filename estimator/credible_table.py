@@ -243,7 +243,10 @@ class CredibleTable:
     def _continue_probability(self, age: int) -> float:
         """P(N > i | N ≥ i): a turn of age i was weighed at age i−1, before its last call."""
         before = self._row(max(age - 1, 0))
-        chances = [source.go_on[before] if age else source.any_call for source in self.sources]
+        chances = [
+            source.go_on[min(before, source.go_on.size - 1)] if age else source.any_call
+            for source in self.sources
+        ]
         return float(self.weights[:, before] @ chances)
 
     def _row(self, age: int) -> int:

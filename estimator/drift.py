@@ -27,6 +27,7 @@ __all__ = [
     "log_statistic",
     "restart",
     "start",
+    "turn_evidence",
     "update",
 ]
 
@@ -185,6 +186,21 @@ def evidence(expected: ArrayLike, ended: ArrayLike) -> NDArray[np.float64]:
     return log_e
 
 
+def turn_evidence(
+    state: DriftState, exit_: int, ended: bool, entry: int = 0
+) -> NDArray[np.float64] | None:
+    """Give log e of one finished turn for each of `RATIOS`, None where it was at risk for no call.
+
+    Parameters
+    ----------
+    state, exit_, ended, entry
+        As for `update`.
+    """
+    if whole_number("exit", exit_, low=-1) <= whole_number("entry", entry):
+        return None
+    return evidence(_cumulated(state, exit_) - _cumulated(state, entry), ended)
+
+
 def update(state: DriftState, exit_: int, ended: bool, entry: int = 0) -> DriftState:
     """Take in one finished turn.
 
@@ -209,9 +225,9 @@ def update(state: DriftState, exit_: int, ended: bool, entry: int = 0) -> DriftS
     InputError
         If the entry is negative, the exit below −1, or either not whole.
     """
-    if whole_number("exit", exit_, low=-1) <= whole_number("entry", entry):
+    log_e = turn_evidence(state, exit_, ended, entry)
+    if log_e is None:
         return state
-    log_e = evidence(_cumulated(state, exit_) - _cumulated(state, entry), ended)
     # log(1 + R′) with R′ = (1+R)·e: never leaves the log scale, so nothing overflows.
     log_evidence = np.logaddexp(0.0, np.array(state.log_evidence) + log_e)
     return replace(state, log_evidence=tuple(log_evidence.tolist()), turns=state.turns + 1)

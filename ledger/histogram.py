@@ -10,11 +10,26 @@ from sqlalchemy import Connection
 from ledger.schema import histogram, request_pace
 from ledger.upsert import upsert
 
-__all__ = ["REQUESTS", "TOOL_CALLS", "UNITS", "Cell", "apply_changes", "cells_of", "pace_of"]
+__all__ = [
+    "REQUESTS",
+    "TOOL_CALLS",
+    "UNITS",
+    "Cell",
+    "Place",
+    "apply_changes",
+    "calls_place",
+    "cells_of",
+    "pace_of",
+    "requests_place",
+]
 
 TOOL_CALLS = "tool_calls"
 REQUESTS = "requests"
 UNITS = (TOOL_CALLS, REQUESTS)
+
+
+#: Entry, exit, and whether the turn ended there.
+Place = tuple[int, int, bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,23 +44,38 @@ class Cell:
     ended: bool
 
 
-def cells_of(turn: Mapping[str, Any]) -> Iterator[Cell]:
-    """Yield what a turn's row adds to the histogram, were it closed as it stands.
+def calls_place(ended: bool, entry: int | None, tool_calls: int) -> Place | None:
+    """Return where a turn stands among tool calls, or None where its entry is unknown.
 
     An ended turn leaves at its last call. A turn that did not end is known to have been at risk
-    for one call less than it issued (only N ≥ issued is known); for requests, up to the last one
-    whose answer asked for tools, because the next request had to follow. A turn whose entry nobody
-    knows adds nothing.
+    for one call less than it issued: only N ≥ issued is known.
     """
+    return None if entry is None else (entry, tool_calls if ended else tool_calls - 1, ended)
+
+
+def requests_place(
+    ended: bool, entry: int | None, requests: int | None, asked_for_tools: bool
+) -> Place | None:
+    """Return where a turn stands among requests, or None where they or its entry are unknown.
+
+    A turn that did not end was at risk up to its last request whose answer asked for tools,
+    because the next one had to follow.
+    """
+    if entry is None or not requests:
+        return None
+    return entry, requests if ended or asked_for_tools else requests - 1, ended
+
+
+def cells_of(turn: Mapping[str, Any]) -> Iterator[Cell]:
+    """Yield what a turn's row adds to the histogram, were it closed as it stands."""
     ended = turn["status"] == "ended"
     role, model = turn["role"], turn["model"] or ""
-    if turn["entry_calls"] is not None:
-        calls = turn["tool_calls"]
-        yield Cell(TOOL_CALLS, role, model, turn["entry_calls"], calls - (not ended), ended)
-    if turn["entry_requests"] is not None and turn["requests"]:
-        made = turn["requests"]
-        known = made if ended or turn["asked_for_tools"] else made - 1
-        yield Cell(REQUESTS, role, model, turn["entry_requests"], known, ended)
+    calls = calls_place(ended, turn["entry_calls"], turn["tool_calls"])
+    if calls is not None:
+        yield Cell(TOOL_CALLS, role, model, *calls)
+    made = requests_place(ended, turn["entry_requests"], turn["requests"], turn["asked_for_tools"])
+    if made is not None:
+        yield Cell(REQUESTS, role, model, *made)
 
 
 def pace_of(turn: Mapping[str, Any]) -> tuple[int, int] | None:
@@ -78,7 +108,14 @@ def apply_changes(
                     ("turns", "tool_calls", "requests"), (1, *pace), strict=True
                 ):
                     paces[(*key, name)] += sign * amount
-    changes = {cell: change for cell, change in cells.items() if change}
+    # A turn that only moved in time changes no count, but the order in which turns fade.
+    moved = {
+        cell
+        for turn_id, turn in after.items()
+        if turn["status"] != "open" and turn["last_ms"] != before.get(turn_id, turn)["last_ms"]
+        for cell in cells_of(turn)
+    }
+    changes = {cell: change for cell, change in cells.items() if change or cell in moved}
     _change_cells(connection, changes, version)
     _change_paces(connection, paces, version)
     return bool(changes)

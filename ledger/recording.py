@@ -139,7 +139,9 @@ def _told(events: Iterable[Event]) -> _Told:
             if event.position is None:
                 told.unplaced_in.add(event.turn_id or "")
         elif isinstance(event, TurnStarted):
-            told.threads.add(event.thread_id)
+            # Only sub-agents are told of by others; a session's own turns need not be read again.
+            if event.thread_id != event.session_id:
+                told.threads.add(event.thread_id)
         elif isinstance(event, CompactionMade):
             told.compactions.add(event.compaction_id)
     told.turns.update(turn_id for turn_id, _ in told.sessions)

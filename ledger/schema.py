@@ -25,6 +25,7 @@ __all__ = [
     "CACHE_WRITE_COLUMNS",
     "TOKEN_COLUMNS",
     "compactions",
+    "drift_states",
     "histogram",
     "ledger_version",
     "metadata",
@@ -92,6 +93,8 @@ turns = Table(
     CheckConstraint("status IN ('open', 'ended', 'cut')", name="status"),
     CheckConstraint("entry_calls >= 0 AND tool_calls >= 0", name="calls"),
 )
+#: The latest turns of a role, for estimates that forget.
+Index("ix_turns_recent", turns.c.role, turns.c.last_ms, turns.c.turn_id)
 Index(
     "ix_turns_open",
     turns.c.role,
@@ -217,13 +220,23 @@ snapshots = Table(
     Column("content_hash", Text, nullable=False),
 )
 
-#: The stored snapshot's life tables; the digest tells a worker which ones to load again. All
-#: roles together stand under the empty name.
+#: The stored snapshot's life tables; the digest tells a worker which ones to load again. The shelf
+#: tells printed tables from those that decide; role and model are empty where they do not apply.
 snapshot_tables = Table(
     "snapshot_tables",
     metadata,
+    Column("shelf", Text, primary_key=True),
     Column("unit", Text, primary_key=True),
     Column("role", Text, primary_key=True),
+    Column("model", Text, primary_key=True),
     Column("digest", Text, nullable=False),
     Column("payload", LargeBinary, nullable=False),
+)
+
+#: What the drift detector of a role knows, as JSON.
+drift_states = Table(
+    "drift_states",
+    metadata,
+    Column("role", Text, primary_key=True),
+    Column("state", Text, nullable=False),
 )

@@ -2,13 +2,28 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 from sqlalchemy import Connection, delete, select, tuple_
 
 from ledger.schema import snapshot_tables, snapshots
 from ledger.upsert import upsert
 
-__all__ = ["StoredSnapshot", "StoredTable", "latest_snapshot", "load_tables", "store_snapshot"]
+__all__ = [
+    "Place",
+    "StoredSnapshot",
+    "StoredTable",
+    "latest_snapshot",
+    "load_tables",
+    "store_snapshot",
+]
+
+
+#: Where a table stands: shelf, unit, role and model.
+Place = tuple[str, str, str, str]
+_P = TypeVar("_P", bound=Place)
+_PLACE_NAMES = ("shelf", "unit", "role", "model")
+_PLACE = tuple(snapshot_tables.c[name] for name in _PLACE_NAMES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,16 +53,16 @@ def latest_snapshot(connection: Connection) -> StoredSnapshot | None:
 def store_snapshot(
     connection: Connection,
     snapshot: StoredSnapshot,
-    digests: Mapping[tuple[str, str], str],
-    changed: Mapping[tuple[str, str], StoredTable],
+    digests: Mapping[_P, str],
+    changed: Mapping[_P, StoredTable],
 ) -> bool:
     """Store a snapshot, unless the stored one is as new; return whether it was stored.
 
     Parameters
     ----------
-    digests : mapping of (unit, role) to str
+    digests : mapping of place to str
         Every table of the snapshot.
-    changed : mapping of (unit, role) to StoredTable
+    changed : mapping of place to StoredTable
         Those that may differ from the stored ones; they must cover all that do.
     """
     known = latest_snapshot(connection)
@@ -56,17 +71,15 @@ def store_snapshot(
     stored = dict(_digests(connection))
     gone = stored.keys() - digests.keys()
     if gone:
-        key = tuple_(snapshot_tables.c.unit, snapshot_tables.c.role)
-        connection.execute(delete(snapshot_tables).where(key.in_(gone)))
+        connection.execute(delete(snapshot_tables).where(tuple_(*_PLACE).in_(gone)))
     rows = [
         {
-            "unit": unit,
-            "role": role,
+            **dict(zip(_PLACE_NAMES, place, strict=True)),
             "digest": table.digest,
             "payload": table.payload,
         }
-        for (unit, role), table in changed.items()
-        if stored.get((unit, role)) != table.digest
+        for place, table in changed.items()
+        if stored.get(place) != table.digest
     ]
     upsert(connection, snapshot_tables, rows, replace=("digest", "payload"))
     connection.execute(delete(snapshots))
@@ -80,33 +93,36 @@ def store_snapshot(
 
 
 def load_tables(
-    connection: Connection, known: Mapping[tuple[str, str], str]
-) -> tuple[dict[tuple[str, str], str], dict[tuple[str, str], bytes]]:
+    connection: Connection, known: Mapping[Any, str]
+) -> tuple[dict[Place, str], dict[Place, bytes]]:
     """Read the stored tables that differ from those known.
 
     Parameters
     ----------
-    known : mapping of (unit, role) to str
+    known : mapping of place to str
         Digests of the tables the caller has.
 
     Returns
     -------
-    digests : dict of (unit, role) to str
+    digests : dict of place to str
         Every stored table; one that is missing here is gone.
-    payloads : dict of (unit, role) to bytes
+    payloads : dict of place to bytes
         Those that are new or changed.
     """
     digests = dict(_digests(connection))
-    wanted = [key for key, digest in digests.items() if known.get(key) != digest]
+    wanted = [place for place, digest in digests.items() if known.get(place) != digest]
     if not wanted:
         return digests, {}
-    key = tuple_(snapshot_tables.c.unit, snapshot_tables.c.role)
-    found = connection.execute(select(snapshot_tables).where(key.in_(wanted)))
-    return digests, {(row.unit, row.role): bytes(row.payload) for row in found}
-
-
-def _digests(connection: Connection) -> list[tuple[tuple[str, str], str]]:
     found = connection.execute(
-        select(snapshot_tables.c.unit, snapshot_tables.c.role, snapshot_tables.c.digest)
+        select(*_PLACE, snapshot_tables.c.payload).where(tuple_(*_PLACE).in_(wanted))
     )
-    return [((row.unit, row.role), row.digest) for row in found]
+    return digests, {_place(row): bytes(row.payload) for row in found}
+
+
+def _digests(connection: Connection) -> list[tuple[Place, str]]:
+    found = connection.execute(select(*_PLACE, snapshot_tables.c.digest))
+    return [(_place(row), row.digest) for row in found]
+
+
+def _place(row: Any) -> Place:
+    return row.shelf, row.unit, row.role, row.model

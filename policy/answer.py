@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Literal
 
-from policy.snapshot import TableSource
+from policy.role_table import TableSource
 
-__all__ = ["Answer", "Basis", "Decision", "Interval", "Reason", "ReasonCode", "Versions"]
+__all__ = ["Answer", "Basis", "Decision", "Interval", "Reason", "ReasonCode", "Share", "Versions"]
 
 Decision = Literal["compact", "wait"]
 ReasonCode = Literal["pays", "does_not_pay", "hard_limit", "no_saving", "empty_ledger"]
@@ -46,6 +46,25 @@ class Interval:
 
 
 @dataclass(frozen=True, slots=True)
+class Share:
+    """What part of an estimate rests on a table.
+
+    Parameters
+    ----------
+    name : str
+        The role, the role on a model, all roles, or the standard table with its date.
+    turns : int
+        Turns it was made from.
+    weight : float
+        0 to 1; the shares of an answer add up to 1.
+    """
+
+    name: str
+    turns: int
+    weight: float
+
+
+@dataclass(frozen=True, slots=True)
 class Basis:
     """What the estimate rests on.
 
@@ -53,8 +72,8 @@ class Basis:
     ----------
     role : str
         The role that was asked about.
-    source : {'role', 'all_roles', 'none'}
-        Whose life table was used.
+    source : {'role', 'all_roles', 'standard', 'none'}
+        Whose life table was used: the role's, that of all roles together, or the standard table.
     unit : {'tool_calls', 'requests'}
         What the table counts.
     turns, at_risk, ends : int
@@ -63,6 +82,14 @@ class Basis:
         Used to turn calls into requests or back; 1 until learned.
     extrapolated : bool
         Whether the age lies in the open tail.
+    credibility : float
+        z, the weight of the table's own turns; the rest is borrowed.
+    effective_ends : float
+        `ends` as far as the turns' weights let them count.
+    half_life_turns : float or None
+        After so many later turns of the role a turn counts half.
+    rests_on : tuple of Share
+        Every table that the estimate rests on, its own first, with its weight.
     assumed : tuple of str
         Names of inputs that a default stood in for. 'window_tokens' or 'context_tokens' means
         that the hard limit could not act.
@@ -76,6 +103,10 @@ class Basis:
     ends: int
     requests_per_call: float
     extrapolated: bool
+    credibility: float
+    effective_ends: float
+    half_life_turns: float | None
+    rests_on: tuple[Share, ...]
     assumed: tuple[str, ...]
 
 
@@ -111,7 +142,7 @@ class Answer:
     rule : str
         The rule that was asked for.
     expected_remaining_calls, expected_remaining_requests : float or None
-        m(i) in tool calls and in requests; None while the ledger is empty.
+        m(i) in tool calls and in requests; None where there is no table at all.
     continue_probability : float or None
         P(N > i | N ≥ i): the turn goes on at all.
     interval : Interval or None
@@ -164,6 +195,10 @@ class Answer:
             payload["interval"] = {name: getattr(interval, name) for name in Interval.__slots__}
         payload["basis"] = {name: getattr(basis, name) for name in Basis.__slots__}
         payload["basis"]["assumed"] = list(basis.assumed)
+        payload["basis"]["rests_on"] = [
+            {"name": share.name, "turns": share.turns, "weight": share.weight}
+            for share in basis.rests_on
+        ]
         payload["versions"] = {name: getattr(versions, name) for name in Versions.__slots__}
         if self.terms is not None:
             payload["terms"] = dict(self.terms)

@@ -5,18 +5,19 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from policy.answer import Answer, Basis, Decision, Interval, Reason, Versions
+from policy.answer import Answer, Basis, Decision, Interval, Reason, Share, Versions
 from policy.break_even import break_even_requests, pays
 from policy.cost import GROWTH_TOKENS, SUMMARY_OUTPUT_TOKENS
 from policy.guards import hard_limit, no_saving
 from policy.prices import PriceBook
 from policy.question import Question, validate
 from policy.quote import Quote, quote
-from policy.snapshot import Remaining, RoleTable, Snapshot, TableSource
+from policy.role_table import Remaining
+from policy.snapshot import Found, Snapshot
 
 __all__ = ["POLICY_VERSION", "Answer", "Question", "decide", "validate"]
 
-POLICY_VERSION = "1"
+POLICY_VERSION = "2"
 
 # Asking for more remaining calls than this is asking for certainty; it keeps exponents finite.
 _MOST_CALLS = 10**15
@@ -25,8 +26,7 @@ _MOST_CALLS = 10**15
 class _Estimate(NamedTuple):
     """What the life table says at the question's age, in both units."""
 
-    source: TableSource
-    table: RoleTable
+    found: Found
     remaining: Remaining
     requests_per_call: float
     calls: float
@@ -58,7 +58,7 @@ def decide(
 ) -> Answer:
     """Answer whether to compact before the next request.
 
-    Guards go first (hard limit, then no saving), then an empty ledger waits, then the rule.
+    Guards go first (hard limit, then no saving), then the rule; without any table, wait.
 
     Parameters
     ----------
@@ -110,17 +110,18 @@ def decide(
 
 
 def _estimate(question: Question, snapshot: Snapshot) -> _Estimate | None:
-    """Return the life table's view in tool calls and in requests, None for an empty ledger."""
-    table, source = snapshot.lookup(question.unit, question.role)
-    if table is None:
+    """Return the life table's view in tool calls and in requests, None where there is none."""
+    found = snapshot.lookup(question.unit, question.role, question.model)
+    if found is None:
         return None
+    table = found.table
     remaining = table.remaining(question.calls)
     rate = 1.0 if table.requests_per_call is None else table.requests_per_call
     if question.unit == "requests":
         calls, requests = remaining.expected / rate, remaining.expected
     else:
         calls, requests = remaining.expected, remaining.expected * rate
-    return _Estimate(source, table, remaining, rate, calls, requests)
+    return _Estimate(found, remaining, rate, calls, requests)
 
 
 def _verdict(
@@ -133,7 +134,7 @@ def _verdict(
     if break_even is None or no_saving(quoted.saving, context, after):
         return "wait", Reason("no_saving", _no_saving_text(quoted, context, after))
     if estimate is None:
-        text = f"No turn has ended in the ledger yet; compacting pays from {break_even:.1f}."
+        text = f"No life tables have been made yet; compacting pays from {break_even:.1f}."
         return "wait", Reason("empty_ledger", text)
     text = _comparison_text(question, estimate, break_even)
     if pays(estimate.requests, break_even):
@@ -155,19 +156,28 @@ def _no_saving_text(quoted: Quote, context: int | None, after: int | None) -> st
 
 
 def _comparison_text(question: Question, estimate: _Estimate, break_even: float) -> str:
-    made, role = question.calls, question.role
-    if estimate.source == "all_roles":
-        role = f"No {role} turn has ended yet; of all roles,"
+    made = question.calls
+    source, standard = estimate.found.table.source, estimate.found.standard
+    elsewhere = standard.name if standard else "a standard table"
+    whose = _WHOSE[source].format(role=question.role, standard=elsewhere)
     if question.unit == "requests":
         noun, in_requests = "request", ""
     else:
         noun, in_requests = "call", f" ({estimate.requests:.1f} requests)"
     plural = "" if made == 1 else "s"
     return (
-        f"{role} turns that have made {made} {noun}{plural} make "
+        f"{whose} that have made {made} {noun}{plural} make "
         f"{estimate.remaining.expected:.1f} more on average{in_requests}; "
         f"compacting pays from {break_even:.1f}."
     )
+
+
+_WHOSE = {
+    "role": "{role} turns",
+    "all_roles": "No {role} turn has ended yet. Turns of all roles",
+    "standard": "No turn has ended in this ledger yet. Turns elsewhere ({standard})",
+    "none": "Turns",
+}
 
 
 def _show(
@@ -175,7 +185,7 @@ def _show(
 ) -> _Shown:
     if estimate is None:
         return _NOTHING
-    table, remaining = estimate.table, estimate.remaining
+    table, remaining = estimate.found.table, estimate.remaining
     return _Shown(
         estimate.calls,
         estimate.requests,
@@ -194,7 +204,7 @@ def _probability_pays(question: Question, estimate: _Estimate, break_even: float
     if question.unit != "requests":
         break_even /= estimate.requests_per_call
     # N − i is whole, so it exceeds x exactly when it exceeds x rounded down.
-    return estimate.table.probability_more_than(
+    return estimate.found.table.probability_more_than(
         question.calls, math.floor(min(break_even, _MOST_CALLS))
     )
 
@@ -210,21 +220,42 @@ def _basis(question: Question, quoted: Quote, estimate: _Estimate | None) -> Bas
         if "summary_output_tokens" not in assumed:
             assumed += ("summary_output_tokens",)
     if estimate is None:
-        return Basis(question.role, "none", question.unit, 0, 0, 0, 1.0, False, assumed)
-    table, remaining = estimate.table, estimate.remaining
+        return Basis(
+            question.role, "none", question.unit, 0, 0, 0, 1.0, False, 0.0, 0.0, None, (), assumed
+        )
+    table, remaining = estimate.found.table, estimate.remaining
     if table.requests_per_call is None:
         assumed += ("requests_per_call",)
     return Basis(
         question.role,
-        estimate.source,
+        table.source,
         question.unit,
         table.turns,
         remaining.at_risk,
         remaining.ends,
         estimate.requests_per_call,
         remaining.extrapolated,
+        remaining.credibility,
+        remaining.effective_ends,
+        table.half_life_turns,
+        _shares(question, estimate),
         assumed,
     )
+
+
+def _shares(question: Question, estimate: _Estimate) -> tuple[Share, ...]:
+    """Return what the estimate rests on: its own turns, and what each table borrows in turn."""
+    table, age, left = estimate.found.table, question.calls, estimate.remaining.credibility
+    shares = [Share(table.role, table.turns, left)]
+    rest = 1.0 - left
+    for parent in estimate.found.borrows:
+        z = parent.credibility_at(age)
+        shares.append(Share(parent.role, parent.turns, rest * z))
+        rest *= 1.0 - z
+    standard = estimate.found.standard
+    if standard is not None and rest:
+        shares.append(Share(standard.name, standard.turns, rest))
+    return tuple(share for share in shares if share.weight)
 
 
 def _terms(question: Question, quoted: Quote, estimate: _Estimate | None) -> dict[str, Any]:
@@ -239,7 +270,7 @@ def _terms(question: Question, quoted: Quote, estimate: _Estimate | None) -> dic
         "window_tokens": quoted.window_tokens,
         "growth_tokens": GROWTH_TOKENS,
         "age": question.calls,
-        "tail_age": None if estimate is None else estimate.table.tail_age,
+        "tail_age": None if estimate is None else estimate.found.table.tail_age,
         "remaining": None if estimate is None else asdict(estimate.remaining),
     }
 

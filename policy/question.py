@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from compactuary.errors import InputError
 from policy.break_even import RULE
-from policy.snapshot import UNITS
+from policy.role_table import UNITS
 
 __all__ = ["RULES", "Question", "missing_context", "missing_model", "validate"]
 

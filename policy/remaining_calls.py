@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from policy.snapshot import RoleTable
+from policy.role_table import RoleTable
 
 __all__ = ["DEFAULT_AGES", "remaining_calls"]
 

@@ -2,236 +2,40 @@
 
 import hashlib
 import json
-import math
-from bisect import bisect_left
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from itertools import pairwise
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import NamedTuple
 
-from compactuary.errors import InputError
+from policy.role_table import RoleTable
 
-__all__ = ["UNITS", "Remaining", "RoleTable", "Snapshot", "TableSource", "content_hash"]
-
-UNITS = ("tool_calls", "requests")
-
-TableSource = Literal["role", "all_roles", "none"]
-
-_REBUILD = "Build the snapshot again from the ledger"
-
-# Two survivals that are equal on paper may differ in their last bits.
-_TIE = 1e-9
+__all__ = ["Found", "Snapshot", "Standard", "TableKey", "content_hash"]
 
 
-@dataclass(frozen=True, slots=True)
-class Remaining:
-    """What a table says about turns of one age.
+class TableKey(NamedTuple):
+    """Where a table stands: its shelf, then unit, role and model, empty where they do not apply.
 
-    Parameters
-    ----------
-    expected : float
-        Mean residual life m(i) = E[N − i | N > i], in the table's unit.
-    lower, upper : float
-        Interval around `expected`, at the table's level.
-    at_risk : int
-        Turns observed at this age (at the tail's age when extrapolated).
-    ends : int
-        Turns seen to end beyond this age.
-    continue_probability : float
-        1 − h_i = P(N > i | N ≥ i).
-    extrapolated : bool
-        True beyond the table's last age, where the open tail is used.
+    Shelves are ``raw`` and ``portfolio`` (printed), ``decisive`` and ``fallback`` (decided from).
     """
 
-    expected: float
-    lower: float
-    upper: float
-    at_risk: int
-    ends: int
-    continue_probability: float
-    extrapolated: bool
-
-
-@dataclass(frozen=True, slots=True)
-class RoleTable:
-    """The life table of one role in one unit; every tuple runs over ages 0..`tail_age`.
-
-    Beyond `tail_age` (τ in the model, §2) the hazard is constant at 1/m(τ).
-
-    Parameters
-    ----------
-    role : str
-        The role, or a name for all roles together.
-    unit : {'tool_calls', 'requests'}
-        What ages and remainders count.
-    turns : int
-        Turns the table was made from.
-    tail_age : int
-        Age at which the open last interval begins.
-    at_risk, ends : tuple of int
-        Turns at risk at each age, and turns seen to end beyond it.
-    expected, lower, upper : tuple of float
-        m(i), at least 1, and its interval.
-    survival : tuple of float
-        S(i) = P(N > i).
-    continue_probability : tuple of float
-        1 − h_i = P(N > i | N ≥ i).
-    level : float
-        Nominal coverage of the interval, such as 0.9.
-    requests_per_call : float or None
-        The role's requests per tool call; None until learned.
-
-    Raises
-    ------
-    InputError
-        A tuple has another length than `tail_age` + 1, or holds an impossible value.
-    """
-
-    role: str
+    shelf: str
     unit: str
+    role: str = ""
+    model: str = ""
+
+
+class Standard(NamedTuple):
+    """The table that ships with the project, as answers name it, and its turns of one kind."""
+
+    name: str
     turns: int
-    tail_age: int
-    at_risk: tuple[int, ...]
-    ends: tuple[int, ...]
-    expected: tuple[float, ...]
-    lower: tuple[float, ...]
-    upper: tuple[float, ...]
-    survival: tuple[float, ...]
-    continue_probability: tuple[float, ...]
-    level: float
-    requests_per_call: float | None
-
-    def __post_init__(self) -> None:
-        for name in _SERIES:
-            _check_series(self, name)
-        if min(self.expected) < 1 - _TIE:
-            raise _wrong(self, "expected", min(self.expected), "is a mean residual life below 1")
-        if max(self.survival) > 1 + _TIE or any(b > a + _TIE for a, b in pairwise(self.survival)):
-            raise _wrong(self, "survival", self.survival, "must fall from at most 1")
-        if self.unit not in UNITS:
-            raise _wrong(self, "unit", self.unit, "is not tool_calls or requests")
-        if max(self.continue_probability) > 1 + _TIE:
-            worst = max(self.continue_probability)
-            raise _wrong(self, "continue_probability", worst, "must be at most 1")
-        if not 0 < self.level < 1:
-            raise _wrong(self, "level", self.level, "must lie between 0 and 1")
-        rate = self.requests_per_call
-        if rate is not None and not 0 < rate < math.inf:
-            raise _wrong(self, "requests_per_call", rate, "must be positive and finite, or None")
-
-    def remaining(self, age: int) -> Remaining:
-        """Return what the table says at an age (calls, or requests, made so far).
-
-        Parameters
-        ----------
-        age : int
-            At least 0. Beyond `tail_age` the tail's values hold and `extrapolated` is True.
-        """
-        extrapolated = age > self.tail_age
-        row = self.tail_age if extrapolated else age
-        expected = self.expected[row]
-        return Remaining(
-            expected,
-            self.lower[row],
-            self.upper[row],
-            self.at_risk[row],
-            self.ends[row],
-            self._tail_factor if extrapolated else self.continue_probability[row],
-            extrapolated,
-        )
-
-    def probability_more_than(self, age: int, remaining: int) -> float:
-        """Return P(N − i > k | N > i) for i = `age` and k = `remaining`.
-
-        Parameters
-        ----------
-        age, remaining : int
-            At least 0, in the table's unit.
-        """
-        tail = self.tail_age
-        reached = age + remaining
-        if age > tail or not self.survival[age]:
-            return float(self._tail_factor**remaining)
-        if reached <= tail:
-            return min(1.0, self.survival[reached] / self.survival[age])
-        beyond = self._tail_factor ** (reached - tail)
-        return float(min(1.0, self.survival[tail] * beyond / self.survival[age]))
-
-    def median(self, age: int) -> int:
-        """Return the median residual life: the smallest k with P(N − i > k | N > i) ≤ ½.
-
-        Parameters
-        ----------
-        age : int
-            At least 0, in the table's unit.
-        """
-        tail = self.tail_age
-        if age > tail or not self.survival[age]:
-            return self._tail_age_at(0.5)
-        half = self.survival[age] * 0.5 * (1 + _TIE)
-        # half.__ge__ is the C-level "S(j) ≤ half": False up to the median, True from there on.
-        found = bisect_left(self.survival, True, lo=age, key=half.__ge__)
-        if found <= tail:
-            return found - age
-        return tail - age + self._tail_age_at(half / self.survival[tail])
-
-    def to_payload(self) -> dict[str, Any]:
-        """Return the table as plain JSON values."""
-        return {name: getattr(self, name) for name in _FIELDS}
-
-    @classmethod
-    def from_payload(cls, payload: Mapping[str, Any]) -> "RoleTable":
-        """Return the table that `to_payload` wrote.
-
-        Raises
-        ------
-        InputError
-            A key is missing, or the table is impossible.
-        """
-        try:
-            given: dict[str, Any] = {name: payload[name] for name in _FIELDS}
-            for name in _SERIES:
-                # A database may hand 1.0 back as 1.
-                kind = int if name in _COUNTS else float
-                given[name] = tuple(kind(value) for value in given[name])
-            return cls(**given)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            problem = f"is not a stored table: {type(error).__name__} {error}"
-            raise InputError(problem, where="snapshot", remedy=_REBUILD) from error
-
-    @property
-    def _tail_factor(self) -> float:
-        return max(0.0, 1.0 - 1.0 / self.expected[-1])
-
-    def _tail_age_at(self, share: float) -> int:
-        """Return the steps beyond τ after which at most `share` of the turns go on."""
-        factor = self._tail_factor
-        if factor <= 0:
-            return 1
-        return max(1, math.ceil(math.log(share) / math.log(factor) - _TIE))
 
 
-_SERIES = ("at_risk", "ends", "expected", "lower", "upper", "survival", "continue_probability")
-_COUNTS = ("at_risk", "ends")
-_FIELDS = tuple(field.name for field in fields(RoleTable))
+class Found(NamedTuple):
+    """The table a question is answered from, and the tables that it borrows from in turn."""
 
-
-def _check_series(table: RoleTable, name: str) -> None:
-    series = getattr(table, name)
-    if len(series) != table.tail_age + 1:
-        raise _wrong(table, name, len(series), f"must have {table.tail_age + 1} values")
-    # Every new turn makes tables of hundreds of ages again: min and isfinite run at C speed.
-    if not all(map(math.isfinite, series)) or min(series) < 0:
-        raise _wrong(table, name, series, "must be finite and not negative")
-
-
-def _wrong(table: RoleTable, name: str, value: object, problem: str) -> InputError:
-    return InputError(
-        problem,
-        where=f"tables.{table.unit}.{table.role}.{name}",
-        value=value,
-        remedy=_REBUILD,
-    )
+    table: RoleTable
+    borrows: tuple[RoleTable, ...]
+    standard: Standard | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,9 +53,17 @@ class Snapshot:
     content_hash : str
         SHA-256 of the tables, in hexadecimal, independent of version and time.
     tables : mapping of str to mapping of str to RoleTable
-        By unit, then role.
+        The raw tables that are printed, by unit, then role.
     portfolio : mapping of str to RoleTable
-        All roles together, by unit; a unit is missing while its ledger is empty.
+        All roles together, raw, by unit; a unit is missing while its ledger is empty.
+    decisive : mapping of str to mapping of (str, str) to RoleTable
+        The tables that decide, by unit, then role and model; the model is empty for all of a
+        role's turns.
+    fallback : mapping of str to mapping of str to RoleTable
+        What decides for a role that has none, by unit, then by the role's name where it has a
+        fallback of its own, and under the empty name for every other.
+    standard : mapping of (str, str) to Standard
+        What the fallbacks borrow from, by unit and name.
     """
 
     version: int
@@ -259,60 +71,86 @@ class Snapshot:
     content_hash: str
     tables: Mapping[str, Mapping[str, RoleTable]]
     portfolio: Mapping[str, RoleTable]
+    decisive: Mapping[str, Mapping[tuple[str, str], RoleTable]]
+    fallback: Mapping[str, Mapping[str, RoleTable]]
+    standard: Mapping[tuple[str, str], Standard]
 
     @classmethod
     def of(
         cls,
         version: int,
         built_at: str,
-        tables: Mapping[str, Mapping[str, RoleTable]],
-        portfolio: Mapping[str, RoleTable],
-        digests: Mapping[tuple[str, str], str] | None = None,
+        tables: Mapping[TableKey, RoleTable],
+        digests: Mapping[TableKey, str] | None = None,
+        standard: Mapping[tuple[str, str], Standard] | None = None,
     ) -> "Snapshot":
         """Return a snapshot of these tables with its content hash.
 
         Parameters
         ----------
-        digests : mapping of (unit, role) to str, optional
-            Hashes of the tables, the portfolio's under the empty role, from whoever has them
-            already; computed here if left out.
+        tables : mapping of TableKey to RoleTable
+            On whichever shelf.
+        digests : mapping of TableKey to str, optional
+            Hashes of the tables from whoever has them already; computed here if left out.
+        standard : mapping of (str, str) to Standard, optional
+            What the fallbacks borrow from by unit and name, if they do.
         """
+        raw: dict[str, dict[str, RoleTable]] = {}
+        decisive: dict[str, dict[tuple[str, str], RoleTable]] = {}
+        fallback: dict[str, dict[str, RoleTable]] = {}
+        portfolio: dict[str, RoleTable] = {}
+        for key, table in sorted(tables.items(), key=lambda item: item[0]):
+            if key.shelf == "raw":
+                raw.setdefault(key.unit, {})[key.role] = table
+            elif key.shelf == "portfolio":
+                portfolio[key.unit] = table
+            elif key.shelf == "decisive":
+                decisive.setdefault(key.unit, {})[key.role, key.model] = table
+            else:
+                fallback.setdefault(key.unit, {})[key.role] = table
         if digests is None:
-            each = {(unit, role): t for unit, roles in tables.items() for role, t in roles.items()}
-            each |= {(unit, ""): table for unit, table in portfolio.items()}
-            digests = {key: _digest(table) for key, table in each.items()}
-        return cls(version, built_at, content_hash(digests), tables, portfolio)
+            digests = {key: _digest(table) for key, table in tables.items()}
+        hashed = content_hash(digests)
+        return cls(
+            version, built_at, hashed, raw, portfolio, decisive, fallback, dict(standard or {})
+        )
 
-    def lookup(self, unit: str, role: str) -> tuple[RoleTable | None, TableSource]:
-        """Return the table for a role, and whose it is.
+    def lookup(self, unit: str, role: str, model: str | None = None) -> Found | None:
+        """Return the table that decides for a role, and what it borrows from.
 
         Parameters
         ----------
         unit : {'tool_calls', 'requests'}
             What the caller counts.
         role : str
-            A role that is unknown, or of which no turn has ended, takes all roles' table.
+            One that has no table takes the fallback of its name, or that of every other.
+        model : str, optional
+            Where the role has a table of its turns on this model, that one decides.
 
         Returns
         -------
-        table : RoleTable or None
-            None where there is neither.
-        source : {'role', 'all_roles', 'none'}
-            Whose table it is.
+        Found or None
+            None where nothing is known at all.
         """
-        roles = self.tables.get(unit)
-        table = roles.get(role) if roles else None
-        if table is not None and table.ends[0]:
-            return table, "role"
-        table = self.portfolio.get(unit)
-        if table is not None and table.ends[0]:
-            return table, "all_roles"
-        return None, "none"
+        fallbacks = self.fallback.get(unit, {})
+        name = role.rpartition("/")[2]
+        kind = name if name in fallbacks else ""
+        last = fallbacks.get(kind)
+        chain = [] if last is None else [last]
+        tables = self.decisive.get(unit)
+        if tables:
+            for key in ((role, ""), (role, model or "")):
+                table = tables.get(key)
+                if table is not None and (not chain or chain[0] is not table):
+                    chain.insert(0, table)
+        if not chain:
+            return None
+        return Found(chain[0], tuple(chain[1:]), self.standard.get((unit, kind)))
 
 
-def content_hash(digests: Mapping[tuple[str, str], str]) -> str:
-    """Return one hash over the hashes of tables, by (unit, role), in whatever order they come."""
-    lines = sorted(f"{unit}\t{role}\t{digest}" for (unit, role), digest in digests.items())
+def content_hash(digests: Mapping[TableKey, str]) -> str:
+    """Return one hash over the hashes of tables, in whatever order they come."""
+    lines = sorted("\t".join((*key, digest)) for key, digest in digests.items())
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -26,7 +27,12 @@ def test_a_decision_says_why(compactuary, example_ledger):
     words = ["decide", "--db", example_ledger, "--role", "dev-front", "--calls", "30"]
     done = compactuary(*words, "--cost", "60000", "--saving", "3500", "--explain")
     assert done.code == 0
-    assert done.out.startswith("compact: dev-front turns that have made 30 calls make 34.8 more")
+    told = re.match(
+        r"compact: dev-front turns that have made 30 calls make ([\d.]+) more", done.out
+    )
+    assert told
+    # the note's interval for its 34.8; a decision borrows a little from other roles
+    assert 31.1 < float(told[1]) < 38.9
     assert "compacting pays from 17.1" in done.out  # 60,000 / 3,500
     assert "{" not in done.out
     assert all(len(line) == len(line.rstrip()) for line in done.out.splitlines())
@@ -37,7 +43,8 @@ def test_a_decision_says_why(compactuary, example_ledger):
 def test_beyond_the_tail_the_text_does_not_claim_turns_of_that_age(compactuary, example_ledger):
     words = ["decide", "--db", example_ledger, "--role", "dev-front", "--calls", "5000"]
     done = compactuary(*words, "--cost", "60000", "--saving", "3500")
-    assert "412 turns of dev-front; too few got this far" in done.out
+    assert "412 turns of dev-front" in done.out
+    assert "that got furthest" in done.out
     assert "seen at this age" not in done.out
 
 

@@ -25,3 +25,12 @@ def test_postgres_holds_what_sqlite_holds(
     assert {row["role"]: row for row in client.get("/tables").json()} == {
         row["role"]: row for row in json.loads(table.out)
     }
+    words = ["decide", "--role", "dev-front", "--calls", 30, "--cost", 60_000, "--saving", 9_000]
+    ours, theirs = (
+        json.loads(compactuary(*words, "--json", "--db", db).out) for db in (url, example_ledger)
+    )
+    assert ours.pop("decision_id") != theirs.pop("decision_id")
+    assert (ours.pop("versions")["policy"], ours) == (theirs.pop("versions")["policy"], theirs)
+    drift = compactuary("drift", "--json", "--db", url)
+    assert drift.out == compactuary("drift", "--json", "--db", example_ledger).out
+    assert client.get("/drift").json() == json.loads(drift.out)

@@ -113,7 +113,8 @@ def test_curl_gets_the_answer_that_the_readme_shows(server, environment, home):
     assert answer["decision"] == shown.pop("decision")
     for name, value in shown.items():
         assert round(answer[name], len(str(value).split(".")[1])) == value, name
-    assert round(answer["interval"]["upper"], 1) == interval["upper"]
+    for end in ("lower", "upper"):
+        assert round(answer["interval"][end], 1) == interval[end], end
     for line in writes:
         known = json.loads(run(f"{line.replace(PORT, server)} -s -f", environment, home).stdout)
     assert known == {"turn_id": "turn-1", "status": "ended", "tool_calls": 1, "requests": 1}

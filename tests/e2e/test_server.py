@@ -53,19 +53,28 @@ def _stops_at_once(process):
 def test_a_turn_recorded_through_one_worker_is_in_the_answers_of_both(serve, ledger_file):
     client, process = serve(ledger_file, "--workers", "2")
     asked = {"role": "fresh", "calls": 0, "cost": 1, "saving": 1}
-    assert client.get("/should-compact", params=asked).json()["basis"]["source"] == "all_roles"
+    before = client.get("/should-compact", params=asked).json()
+    assert before["basis"]["source"] == "all_roles"
+    assert before["expected_remaining_calls"] > 7
     assert client.put("/turns/t", json={"role": "fresh", "session_id": "s"}).status_code == 200
     request = {"request_id": "r", "usage": {"output": 1}, "tool_calls": 7}
     assert client.post("/turns/t/requests", json=request).status_code == 200
     assert client.post("/turns/t/end", json={"status": "ended"}).status_code == 200
     told = time.monotonic()
-    # 30 answers in a row from the new turn: no worker still answers without it.
+    # 30 answers and tables in a row with the new turn: no worker still answers without it.
     in_a_row = 0
     while in_a_row < 30:
         answer = client.get("/should-compact", params=asked).json()
-        fresh = answer["expected_remaining_calls"] == 7 and answer["basis"]["source"] == "role"
-        in_a_row = in_a_row + 1 if fresh else 0
+        table = client.get("/tables/fresh")
+        knows = answer["basis"]["source"] == "role" and table.status_code == 200
+        in_a_row = in_a_row + 1 if knows else 0
         assert time.monotonic() - told < REFRESHED_SECONDS, answer
+    assert table.json()["rows"][0]["m"] == pytest.approx(7)
+    # One end against the vote of 3 average turns.
+    own, *others = answer["basis"]["rests_on"]
+    assert (own["name"], own["turns"], own["weight"]) == ("fresh", 1, pytest.approx(1 / 4))
+    assert sum(share["weight"] for share in others) == pytest.approx(3 / 4)
+    assert 7 < answer["expected_remaining_calls"] < before["expected_remaining_calls"]
     _stops_at_once(process)
 
 

@@ -31,6 +31,7 @@ def test_the_client_loads_the_standard_library_only(request, kind, tmp_path):
         (["table"], "table", "analysis"),
         (["import", "logs"], "import", "analysis"),
         (["db", "upgrade"], "db", "analysis"),
+        (["drift"], "drift", "analysis"),
         (["serve", "--port", "1"], "serve", "server"),
     ],
 )
@@ -56,6 +57,8 @@ def test_help_lists_the_commands_and_their_extras(bare, tmp_path, words):
     assert rows == {
         "import": "analysis",
         "table": "analysis",
+        "split": "analysis",
+        "drift": "analysis",
         "decide": "analysis",
         "export": "analysis",
         "prices": "analysis",
@@ -102,3 +105,11 @@ def test_every_command_has_an_extra(full, decoys):
     )
     done = full.run(full.python, "-c", script, cwd=decoys)
     assert done.stdout.split() == sorted(EXTRA_OF_COMMAND), done.stderr
+
+
+def test_the_notebook_s_door_names_the_extra_that_it_lacks(bare, tmp_path):
+    done = bare.run(bare.python, "-c", "import compactuary.analysis", cwd=tmp_path)
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].endswith(
+        ' is missing). Install them with: pip install "compactuary[analysis]"'
+    )

@@ -89,6 +89,15 @@ def test_the_migrations_run_twice(full, decoys, database):
     assert done.returncode == 0, done.stderr
 
 
+def test_an_empty_ledger_is_answered_from_the_table_in_the_wheel(full, decoys, tmp_path):
+    words = ["--role", "main", "--calls", "3", "--cost", "6", "--saving", "3", "--json"]
+    done = full.run(full.compactuary, "decide", *words, "--db", tmp_path / "new.db", cwd=decoys)
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
+    assert (answer["decision"], answer["basis"]["source"]) == ("compact", "standard")
+    assert answer["basis"]["rests_on"][0]["turns"] > 1000
+
+
 def test_imported_logs_make_a_table(full, decoys, filled):
     done = full.run(full.compactuary, "table", "--json", "--db", filled, cwd=decoys)
     assert done.returncode == 0, done.stderr

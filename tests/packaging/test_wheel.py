@@ -48,6 +48,14 @@ def test_every_file_of_a_room_is_nested(files, room):
     assert there == here
 
 
+@pytest.mark.parametrize(
+    "name",
+    ["estimator/data/standard_table.csv", "migrations/versions/2026_11_30_0002.py"],
+)
+def test_what_the_first_decision_needs_goes_along(files, name):
+    assert f"compactuary/{name}" in files
+
+
 def test_other_files_than_python_keep_their_bytes(files):
     data = [name for name in files if name.startswith("compactuary/") and name[-3:] != ".py"]
     assert "compactuary/py.typed" in data

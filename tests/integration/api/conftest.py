@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -89,7 +90,7 @@ def told(client: TestClient, begin: Callable[..., None]) -> Callable[..., None]:
     """Return what records a whole turn call by call: one request a call, then the end."""
 
     def tell(turn_id: str, calls: int, role: str = "main", end: str | None = "ended") -> None:
-        begin(turn_id, role)
+        begin(turn_id, role, started_at=datetime.now(UTC).isoformat())
         for number in range(calls):
             body = {"request_id": f"{turn_id}:{number}", "usage": {"output": 1}, "tool_calls": 1}
             assert client.post(f"/turns/{turn_id}/requests", json=body).status_code == 200

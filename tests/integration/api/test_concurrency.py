@@ -5,13 +5,14 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from sqlalchemy import func, select
 
-from api.refresh import Estimates, build_snapshot
+from api.estimates import Estimates, build_snapshot
 from ledger import estimates as ledger_estimates
 from ledger.database import reading, writing
 from ledger.events import TurnReached, TurnStarted
 from ledger.recording import record
 from ledger.schema import histogram, requests, turns
 from ledger.versions import current_version
+from tests.integration.api.credibility_by_hand import decisive
 
 
 def test_requests_of_one_turn_from_many_threads_each_sent_twice(client, ledger, asked):
@@ -36,7 +37,8 @@ def test_requests_of_one_turn_from_many_threads_each_sent_twice(client, ledger, 
     assert (row.tool_calls, row.requests, row.status) == (30, 30, "ended")
     assert sorted(places) == list(range(30))
     assert counted == 1
-    assert asked("main")["expected_remaining_calls"] == pytest.approx(30)
+    assert asked("main")["expected_remaining_calls"] == pytest.approx(decisive([30]))
+    assert client.get("/tables/main").json()["rows"][0]["m"] == pytest.approx(30)
 
 
 def _finish(engine, turn_id, calls):

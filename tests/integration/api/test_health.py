@@ -12,8 +12,11 @@ from api.app import create_app
 from api.settings import Settings
 from ledger.database import open_engine, writing
 from ledger.versions import lock_version
+from tests.integration.api.credibility_by_hand import decisive, standard
 
 REFRESH_SECONDS = 0.05
+#: What a decision rests on after one turn of three calls.
+THREE = pytest.approx(decisive([3]))
 
 
 def test_a_worker_that_has_its_snapshot_is_ready(client, settled):
@@ -47,7 +50,7 @@ def answering(ledger: Engine, until):
     with TestClient(app, raise_server_exceptions=False) as client:
         body = [{"turn_id": "t", "role": "main", "tool_calls": 3}]
         assert client.post("/turns", json=body).status_code == 200
-        until(lambda: _remaining(client) == 3)
+        until(lambda: _remaining(client) == THREE)
         yield client
 
 
@@ -84,7 +87,7 @@ def test_decisions_go_on_while_the_database_is_gone(answering, ledger, until, tm
     assert answering.get("/readyz").json()["reason"]
     assert answering.get("/status").json()["last_error"]
     assert answering.get("/healthz").status_code == 200
-    assert _remaining(answering) == 3
+    assert _remaining(answering) == THREE
     write = answering.put("/turns/u", json={"role": "main", "session_id": "s"})
     assert write.status_code == 503
     problem = write.json()
@@ -101,12 +104,12 @@ def test_decisions_do_not_wait_for_a_writer(answering, ledger):
         lock_version(connection)
         began = time.monotonic()
         for _ in range(20):
-            assert _remaining(answering) == 3
+            assert _remaining(answering) == THREE
         # A writer that waited here would wait for the busy timeout, 30 s.
         assert time.monotonic() - began < 10
 
 
-def test_without_a_ledger_a_worker_is_not_ready_but_waits(tmp_path):
+def test_without_a_ledger_a_worker_is_not_ready_but_answers_from_the_standard_table(tmp_path):
     app = create_app(Settings(str(tmp_path / "untouched.db"), 3600))
     with TestClient(app) as client:
         response = client.get("/readyz")
@@ -115,4 +118,5 @@ def test_without_a_ledger_a_worker_is_not_ready_but_waits(tmp_path):
         answer = client.get(
             "/should-compact", params={"role": "main", "calls": 1, "cost": 1, "saving": 1}
         ).json()
-        assert (answer["decision"], answer["reason"]["code"]) == ("wait", "empty_ledger")
+        assert (answer["decision"], answer["basis"]["source"]) == ("compact", "standard")
+        assert answer["expected_remaining_calls"] == pytest.approx(standard("main").at(1).mean)

@@ -5,10 +5,11 @@ from sqlalchemy import func, select
 
 from ledger.database import reading
 from ledger.schema import compactions, histogram, metadata, requests, tool_calls, turns
+from tests.integration.api.credibility_by_hand import decayed, decisive, own_share, standard
 
 
 def everything(engine):
-    """All rows of all tables but those of snapshots and the version."""
+    """All rows of all tables but those that the refresher keeps, and the version."""
     kept = [table for name, table in metadata.tables.items() if name not in _MOVING]
     with reading(engine) as connection:
         return {
@@ -16,50 +17,76 @@ def everything(engine):
         }
 
 
-_MOVING = ("snapshots", "snapshot_tables", "ledger_version")
+_MOVING = ("snapshots", "snapshot_tables", "drift_states", "ledger_version")
 
 
-def test_turns_of_one_two_and_three_calls_have_two_ahead_on_average(told, asked):
+@pytest.fixture
+def printed(client, settled):
+    """Return what gives the row of age 0 in the role's raw table."""
+
+    def row(role="main"):
+        settled()
+        return client.get(f"/tables/{role}").json()["rows"][0]
+
+    return row
+
+
+def test_turns_of_one_two_and_three_calls_have_two_ahead_on_average(told, asked, printed):
     for calls in (1, 2, 3):
         told(f"t{calls}", calls)
+    row = printed()
+    assert row["m"] == pytest.approx(2)  # (1 + 2 + 3) / 3
+    assert (row["at_risk"], row["ends"], row["median"]) == (3, 3, 1)
     answer = asked("main")
-    # (1 + 2 + 3) / 3; the next request costs 4 to save 4, so one that remains breaks even.
-    assert answer["expected_remaining_calls"] == pytest.approx(2)
+    expected = decisive([1, 2, 3])
+    assert answer["expected_remaining_calls"] == pytest.approx(expected)
+    assert expected > 2  # the standard's turns are longer
+    # The next request costs 4 to save 4, so one that remains breaks even.
     assert answer["break_even_calls"] == 1
     assert answer["decision"] == "compact"
-    assert answer["expected_net"] == pytest.approx(2 * 4 - 4)
-    # The tail is open from 0 on: the hazard is ½ for good.
-    assert answer["probability_pays"] == pytest.approx(0.5)
-    assert answer["median_remaining_calls"] == 1
+    assert answer["expected_net"] == pytest.approx(expected * 4 - 4)
+    # The own tail is open from 0 on, so its hazard is 1/m for good; the standard has its own.
+    own, ends = decayed([1, 2, 3])
+    share = own_share(ends)
+    pays = share * (1 - 1 / own) + (1 - share) * standard("main").survival[1]
+    assert answer["probability_pays"] == pytest.approx(pays)
     assert answer["basis"]["turns"] == 3
     assert answer["basis"]["ends"] == 3
     assert answer["basis"]["source"] == "role"
-    assert asked("main", cost=8)["decision"] == "wait"  # 2 remain, 2 break even: no more than even
+    # No more than even does not pay.
+    assert asked("main", cost=4.001 * expected)["decision"] == "wait"
+    assert asked("main", cost=3.999 * expected)["decision"] == "compact"
 
 
-def test_a_recorded_turn_changes_the_answer_and_the_version(told, asked):
+def test_a_recorded_turn_changes_the_answer_and_the_version(told, asked, printed):
     told("t1", 1)
+    assert printed()["m"] == pytest.approx(1)
     before = asked("main")
     told("t2", 5)
+    assert printed()["m"] == pytest.approx(3)  # (1 + 5) / 2
     after = asked("main")
-    assert before["expected_remaining_calls"] == pytest.approx(1)
-    assert after["expected_remaining_calls"] == pytest.approx(3)  # (1 + 5) / 2
+    assert before["expected_remaining_calls"] == pytest.approx(decisive([1]))
+    assert after["expected_remaining_calls"] == pytest.approx(decisive([1, 5]))
     assert after["versions"]["estimate"] > before["versions"]["estimate"]
 
 
 @pytest.mark.parametrize("end", [None, "cut"])
-def test_turns_that_are_open_or_cut_count_as_at_risk_only(told, asked, end):
+def test_turns_that_are_open_or_cut_count_as_at_risk_only(told, asked, printed, end):
     for calls in (1, 2, 3):
         told(f"t{calls}", calls)
     told("u", 5, end=end)
-    answer = asked("main")
     # Of u, at least 5 calls are known: at risk for 4 of them, and no end. (1 + 2 + 3 + 4) / 3.
-    assert answer["expected_remaining_calls"] == pytest.approx(10 / 3)
+    row = printed()
+    assert row["m"] == pytest.approx(10 / 3)
+    assert (row["at_risk"], row["ends"]) == (4, 3)
+    answer = asked("main")
+    expected = decisive([1, 2, 3, 4], [True, True, True, False])
+    assert answer["expected_remaining_calls"] == pytest.approx(expected)
     assert answer["basis"]["ends"] == 3
     assert answer["basis"]["at_risk"] == 4
 
 
-def test_calls_before_observation_are_not_counted_as_survived(client, told, asked, begin):
+def test_calls_before_observation_are_not_counted_as_survived(client, told, asked, begin, printed):
     for calls in (1, 2, 3):
         told(f"t{calls}", calls)
     begin("late", entry_calls=5)
@@ -67,7 +94,8 @@ def test_calls_before_observation_are_not_counted_as_survived(client, told, aske
     assert client.post("/turns/late/requests", json=body).json()["tool_calls"] == 11
     client.post("/turns/late/end", json={"status": "ended"})
     # Seen at risk from call 6 to call 11: 6 calls and one end. (1 + 2 + 3 + 6) / 4.
-    assert asked("main")["expected_remaining_calls"] == pytest.approx(3)
+    assert printed()["m"] == pytest.approx(3)
+    assert asked("main")["expected_remaining_calls"] == pytest.approx(decisive([1, 2, 3, 6]))
 
 
 def test_every_write_may_be_sent_twice(client, ledger):

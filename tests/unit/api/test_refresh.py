@@ -1,25 +1,15 @@
 """The refresher: builds once, loads what others built, keeps the last good one, never forgets."""
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from sqlalchemy import create_engine, insert
 
-from api import refresh
-from api.refresh import Estimates, Refresher, build_snapshot
+from api import estimates, refresh
+from api.estimates import build_snapshot
+from api.refresh import Refresher
 from compactuary.errors import LedgerError
 from ledger.database import open_engine, reading, writing
-from ledger.events import (
-    UNKNOWN_SUBAGENT,
-    AgentTold,
-    RequestMade,
-    TurnReached,
-    TurnStarted,
-    thread_of,
-)
+from ledger.drift_states import read_drift_states
+from ledger.events import TurnReached, TurnStarted
 from ledger.recording import record
-from ledger.schema import ledger_version, metadata
-from ledger.usage import Usage
 
 NOW_MS = 1_800_000_000_000
 
@@ -70,16 +60,25 @@ def builds(monkeypatch):
 
 
 def remaining(refresher, role="main", age=0, unit="tool_calls"):
-    table, _ = refresher.state.snapshot.lookup(unit, role)
+    """m(i) as printed: the plain mean, of all roles for None."""
+    snapshot = refresher.state.snapshot
+    table = snapshot.tables.get(unit, {}).get(role) if role else snapshot.portfolio.get(unit)
     return None if table is None else table.remaining(age).expected
 
 
-def test_an_empty_ledger_has_a_snapshot_without_tables(refresher, clock):
+def test_an_empty_ledger_has_a_snapshot_of_the_standard_table_alone(refresher, clock):
     assert refresher.state.built_ms is None
+    before = refresher.state.snapshot
     refresher.refresh()
     assert refresher.state.built_ms == NOW_MS
     assert refresher.state.error is None
-    assert remaining(refresher) is None
+    assert remaining(refresher) is remaining(refresher, None) is None
+    snapshot = refresher.state.snapshot
+    assert (snapshot.tables, snapshot.portfolio, snapshot.decisive) == ({}, {}, {})
+    for unit in ("tool_calls", "requests"):
+        assert snapshot.lookup(unit, "main").table.source == "standard"
+    # Even before the ledger has been read, that is what answers.
+    assert before.content_hash == snapshot.content_hash
 
 
 def test_the_same_version_is_looked_at_and_not_built_again(sqlite_ledger, refresher, clock, builds):
@@ -121,7 +120,7 @@ def test_one_new_turn_is_picked_up_from_the_version_known(sqlite_ledger, refresh
     assert builds == [0, known]
     assert remaining(refresher) == pytest.approx(6)
     assert remaining(refresher, "Plan") == pytest.approx(9)
-    assert remaining(refresher, "nobody") == pytest.approx(7)  # (4 + 8 + 9) / 3
+    assert remaining(refresher, None) == pytest.approx(7)  # (4 + 8 + 9) / 3
 
 
 def test_the_last_good_snapshot_stays_when_the_database_fails(
@@ -155,7 +154,7 @@ def test_a_failure_half_way_loses_no_change(sqlite_ledger, refresher, monkeypatc
         raise MemoryError
 
     with monkeypatch.context() as patched:
-        patched.setattr(refresh, "life_table", fails)
+        patched.setattr(estimates, "life_table", fails)
         refresher.refresh()
     assert refresher.state.error == "MemoryError: "
     assert remaining(refresher) == pytest.approx(4)
@@ -187,6 +186,28 @@ def test_requests_per_call_is_learned_from_five_turns_that_tell_both(sqlite_ledg
     assert table.requests_per_call == pytest.approx((4 * 6 + 9) / (4 * 8 + 18))
 
 
+def test_a_failure_to_store_is_told_and_every_role_is_watched_once_it_is_over(
+    sqlite_ledger, refresher, monkeypatch
+):
+    for number, role in enumerate(("main", "Plan")):
+        events = finished(role, 4, role)
+        tell(sqlite_ledger, [events[0], TurnReached(role, "s", "ended", None, NOW_MS + number, 4)])
+
+    def fails(_connection, _roles):
+        raise LedgerError("the disk is full")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(refresh, "watch_drift", fails)
+        refresher.refresh()
+    assert refresher.state.error == "the disk is full"
+    assert remaining(refresher) == pytest.approx(4)
+    tell(sqlite_ledger, finished("b", 8))
+    refresher.refresh()
+    assert refresher.state.error is None
+    with reading(sqlite_ledger) as connection:
+        assert set(read_drift_states(connection)) == {"main", "Plan"}
+
+
 def test_a_turn_longer_than_any_life_table_is_cut_there(sqlite_ledger, refresher):
     started = TurnStarted("long", "s", "s", "test", "odd", entry_calls=999_999)
     reached = TurnReached("long", "s", "ended", None, None, 1_500_000)
@@ -208,56 +229,3 @@ def test_the_thread_looks_again_and_stops_when_told(sqlite_ledger):
     refresher.stop()
     assert remaining(refresher) == pytest.approx(4)
     assert not refresher._thread.is_alive()
-
-
-TURNS = st.integers(0, 4)
-STEPS = st.lists(
-    st.one_of(
-        st.tuples(st.just("open"), TURNS, st.sampled_from(["main", "Plan"])),
-        st.tuples(st.just("request"), TURNS, st.integers(0, 5)),
-        st.tuples(st.just("reach"), TURNS, st.sampled_from(["ended", "cut", "open"])),
-        st.tuples(st.just("state"), TURNS, st.integers(0, 30)),
-        st.tuples(st.just("role"), TURNS, st.sampled_from(["Explore", "Plan"])),
-        st.tuples(st.just("refresh"), TURNS, st.just(None)),
-    ),
-    max_size=30,
-)
-
-
-def _event(step, turn, value, at_ms):
-    """Odd turns are a sub-agent's, whose role only their parent's log tells, perhaps later."""
-    turn_id, agent = f"t{turn}", f"a{turn}" if turn % 2 else None
-    if step == "open":
-        role = UNKNOWN_SUBAGENT if agent else value
-        return TurnStarted(turn_id, "s", thread_of("s", agent), "test", role, at_ms)
-    if step == "request":
-        name = f"{turn_id}:{at_ms}"
-        return RequestMade(
-            name, "s", turn_id, None, at_ms, None, Usage(output=1), unnamed_tool_calls=value
-        )
-    if step == "reach":
-        return TurnReached(turn_id, "s", value, None, at_ms)
-    if step == "state":
-        return TurnReached(turn_id, "s", "ended", None, at_ms, value, value)
-    return AgentTold("s", agent or "a1", "test", value, None, at_ms)
-
-
-@settings(deadline=None, max_examples=60)
-@given(STEPS)
-def test_what_is_kept_up_to_date_equals_what_is_made_anew(steps):
-    engine = create_engine("sqlite://")
-    metadata.create_all(engine)
-    with engine.begin() as connection:
-        connection.execute(insert(ledger_version).values(id=1, version=0))
-    kept = Estimates()
-    for number, (step, turn, value) in enumerate([*steps, ("refresh", 0, None)]):
-        if step != "refresh":
-            tell(engine, [_event(step, turn, value, NOW_MS + number)])
-            continue
-        with reading(engine) as connection:
-            told = build_snapshot(connection, kept, NOW_MS)
-            anew = build_snapshot(connection, Estimates(), NOW_MS)
-        assert told.tables == anew.tables
-        assert told.portfolio == anew.portfolio
-        assert told.content_hash == anew.content_hash
-    engine.dispose()

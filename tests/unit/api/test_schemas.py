@@ -29,7 +29,7 @@ ANSWER = {
     "expected_net": None,
     "basis": {
         "role", "source", "unit", "turns", "at_risk", "ends", "requests_per_call",
-        "extrapolated", "assumed",
+        "extrapolated", "credibility", "effective_ends", "half_life_turns", "rests_on", "assumed",
     },
     "decision_id": None,
     "versions": {"policy", "estimate", "prices"},
@@ -98,6 +98,9 @@ def test_an_answer_is_what_the_route_publishes(client, more):
     for name, inside in ANSWER.items():
         if inside is not None and answer[name] is not None:
             assert set(answer[name]) == inside, name
+    shares = answer["basis"]["rests_on"]
+    assert all(set(share) == {"name", "turns", "weight"} for share in shares)
+    assert sum(share["weight"] for share in shares) == pytest.approx(1)
     document = client.get("/openapi.json").json()
     schemas = document["components"]["schemas"]
     told = document["paths"]["/should-compact"]["post"]["responses"]["200"]["content"]

@@ -4,7 +4,8 @@ from datetime import UTC, datetime
 import pytest
 
 from policy.prices import Prices
-from policy.snapshot import RoleTable, Snapshot
+from policy.role_table import RoleTable
+from policy.snapshot import Snapshot, TableKey
 
 
 def table_of(expected, *, role="main", survival=None, ends=10, **changes):
@@ -28,12 +29,21 @@ def table_of(expected, *, role="main", survival=None, ends=10, **changes):
     return RoleTable(**(values | changes))
 
 
-def snapshot_of(*tables, portfolio=None):
-    by_unit = {}
+def snapshot_of(*tables, portfolio=None, models=(), standard=None):
+    """Tables that are printed and decide alike; all roles' is the fallback of every name.
+
+    `models` are (role, model, table) of a role's turns on one model.
+    """
+    kept = {}
     for table in tables:
-        by_unit.setdefault(table.unit, {})[table.role] = table
-    everyone = {} if portfolio is None else {portfolio.unit: portfolio}
-    return Snapshot.of(7, "2026-11-30T12:00:00+00:00", by_unit, everyone)
+        kept[TableKey("raw", table.unit, table.role)] = table
+        kept[TableKey("decisive", table.unit, table.role)] = table
+    for role, model, table in models:
+        kept[TableKey("decisive", table.unit, role, model)] = table
+    if portfolio is not None:
+        kept[TableKey("portfolio", portfolio.unit)] = portfolio
+        kept[TableKey("fallback", portfolio.unit)] = portfolio
+    return Snapshot.of(7, "2026-11-30T12:00:00+00:00", kept, standard=standard)
 
 
 def prices_of(**changes):

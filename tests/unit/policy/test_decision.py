@@ -10,7 +10,7 @@ from compactuary.errors import InputError
 from policy.decision import POLICY_VERSION, Question, decide
 from policy.prices import GenaiPriceBook
 from policy.quote import quote
-from policy.snapshot import Snapshot
+from policy.snapshot import Snapshot, Standard
 
 pytestmark = pytest.mark.disable_socket
 
@@ -207,25 +207,114 @@ def test_free_reads_save_nothing(ask):
     assert ask(weights=weights, context_tokens=200_000).reason.code == "no_saving"
 
 
-def test_empty_ledger_waits(ask):
-    empty = Snapshot.of(0, "2026-11-30T12:00:00Z", {}, {})
+def test_without_any_table_it_waits(ask):
+    empty = Snapshot.of(0, "2026-11-30T12:00:00Z", {})
     answer = ask(snapshot=empty, **PRESET)
     assert (answer.decision, answer.reason.code) == ("wait", "empty_ledger")
     assert answer.expected_remaining_calls is None
     assert answer.expected_net is None
     assert answer.interval is None
     assert (answer.basis.source, answer.basis.turns) == ("none", 0)
+    assert (answer.basis.rests_on, answer.basis.half_life_turns) == ((), None)
     assert answer.break_even_calls == pytest.approx(17.142857)
     full = ask(snapshot=empty, **PRESET, context_tokens=200_000, window_tokens=200_000)
     assert full.decision == "compact"
 
 
 def test_an_unknown_role_takes_all_roles_and_says_so(ask, make_table, make_snapshot):
-    snapshot = make_snapshot(make_table([20.0]), portfolio=make_table([5.0], role="*"))
+    everyone = make_table([5.0], role="*", source="all_roles")
+    snapshot = make_snapshot(make_table([20.0]), portfolio=everyone)
     answer = ask(snapshot=snapshot, role="scout", **PRESET)
     assert (answer.basis.role, answer.basis.source) == ("scout", "all_roles")
     assert answer.expected_remaining_calls == 5
-    assert answer.reason.text.startswith("No scout turn has ended yet; of all roles,")
+    assert answer.reason.text == (
+        "No scout turn has ended yet. Turns of all roles that have made 0 calls make 5.0 more on "
+        "average (5.0 requests); compacting pays from 17.1."
+    )
+
+
+def test_an_empty_ledger_is_answered_from_turns_elsewhere(ask, make_table, make_snapshot):
+    """Nothing of its own: the whole estimate is that of the standard table, which is named."""
+    elsewhere = make_table(
+        [30.0], role="all roles", source="standard", credibility=(0.0,), effective_ends=(0.0,)
+    )
+    standard = {("tool_calls", ""): Standard("standard table 2026-11-30", 900)}
+    snapshot = make_snapshot(portfolio=elsewhere, standard=standard)
+    answer = ask(snapshot=snapshot, role="scout", **PRESET)
+    assert (answer.decision, answer.reason.code) == ("compact", "pays")
+    assert answer.reason.text.startswith(
+        "No turn has ended in this ledger yet. Turns elsewhere (standard table 2026-11-30) that "
+        "have made 0 calls make 30.0 more on average"
+    )
+    assert (answer.basis.source, answer.basis.credibility) == ("standard", 0)
+    assert answer.as_payload()["basis"]["rests_on"] == [
+        {"name": "standard table 2026-11-30", "turns": 900, "weight": 1.0}
+    ]
+
+
+def nested_snapshot(make_table, make_snapshot):
+    """z = ½ on the model, ¼ of the role, ⅘ of all roles; the model's z is 0 from age 1 on."""
+    on_model = make_table(
+        [20.0, 18.0],
+        role="main on m",
+        turns=6,
+        credibility=(0.5, 0.0),
+        effective_ends=(3.0, 0.0),
+        half_life_turns=200.0,
+    )
+    role = make_table([16.0], turns=9, credibility=(0.25,), effective_ends=(1.0,))
+    everyone = make_table([12.0], role="all roles", turns=70, credibility=(0.8,))
+    standard = {("tool_calls", ""): Standard("the standard", 900)}
+    return make_snapshot(
+        role, models=[("main", "m", on_model)], portfolio=everyone, standard=standard
+    )
+
+
+def test_what_an_answer_rests_on_multiplies_down_the_nest(ask, make_table, make_snapshot):
+    snapshot = nested_snapshot(make_table, make_snapshot)
+    basis = ask(snapshot=snapshot, **PRESET, model="m").basis
+    assert [(share.name, share.turns) for share in basis.rests_on] == [
+        ("main on m", 6),
+        ("main", 9),
+        ("all roles", 70),
+        ("the standard", 900),
+    ]
+    # ½; ½·¼; ½·¾·⅘; ½·¾·⅕
+    weights = [share.weight for share in basis.rests_on]
+    assert weights == pytest.approx([0.5, 0.125, 0.3, 0.075])
+    assert (basis.credibility, basis.effective_ends, basis.half_life_turns) == (0.5, 3, 200)
+    assert (basis.turns, basis.ends) == (6, 10)
+
+
+def test_what_weighs_nothing_is_not_named(ask, make_table, make_snapshot):
+    snapshot = nested_snapshot(make_table, make_snapshot)
+    later = ask(snapshot=snapshot, **PRESET, model="m", calls=1).basis
+    # At age 1 the model says nothing; parents whose tables are shorter stay at their last age.
+    assert [share.name for share in later.rests_on] == ["main", "all roles", "the standard"]
+    assert [share.weight for share in later.rests_on] == pytest.approx([0.25, 0.6, 0.15])
+    other = ask(snapshot=snapshot, **PRESET, model="another").basis
+    assert [share.name for share in other.rests_on] == ["main", "all roles", "the standard"]
+    assert other.credibility == 0.25
+
+
+@given(
+    st.lists(st.floats(0, 1), min_size=3, max_size=3), st.booleans(), st.sampled_from(["m", None])
+)
+def test_shares_add_up_to_one(at, make_table, make_snapshot, z, known_standard, model):
+    own, role, everyone = (
+        make_table([9.0], role=name, credibility=(share,))
+        for name, share in zip(("main on m", "main", "all roles"), z, strict=True)
+    )
+    if not known_standard:
+        everyone = make_table([9.0], role="all roles")  # stands alone
+    standard = {("tool_calls", ""): Standard("the standard", 1)} if known_standard else None
+    snapshot = make_snapshot(
+        role, models=[("main", "m", own)], portfolio=everyone, standard=standard
+    )
+    question = Question("main", 0, cost=1.0, saving=1.0, model=model)
+    shares = decide(question, snapshot, None, at=at, decision_id="d").basis.rests_on
+    assert sum(share.weight for share in shares) == pytest.approx(1)
+    assert all(0 < share.weight <= 1 for share in shares)
 
 
 def test_beyond_the_table_it_is_said(ask):

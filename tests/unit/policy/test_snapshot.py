@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compactuary.errors import InputError
-from policy.snapshot import RoleTable, Snapshot, content_hash
+from policy.role_table import RoleTable
+from policy.snapshot import Found, Snapshot, Standard, TableKey, content_hash
 
 
 @st.composite
@@ -34,16 +35,29 @@ def role_tables(draw, role="main", unit="tool_calls"):
         continue_probability=tuple(1 - hazard for hazard in hazards),
         level=0.9,
         requests_per_call=draw(st.none() | st.floats(0.1, 10)),
+        source=draw(st.sampled_from(["role", "all_roles", "standard"])),
+        observed_age=draw(st.none() | st.integers(0, ages - 1)),
+        credibility=tuple(
+            draw(st.just([]) | st.lists(st.floats(0, 1), min_size=ages, max_size=ages))
+        ),
+        effective_ends=tuple(map(float, draw(st.just([]) | st.just(counts)))),
+        half_life_turns=draw(st.none() | st.just(200.0)),
     )
 
 
+KEYS = st.builds(
+    TableKey,
+    st.sampled_from(["raw", "portfolio", "decisive", "fallback"]),
+    st.sampled_from(["tool_calls", "requests"]),
+    st.text(min_size=1, max_size=8),
+    st.sampled_from(["", "m"]),
+)
+
+
 @st.composite
-def snapshots(draw):
-    units = draw(st.sets(st.sampled_from(["tool_calls", "requests"])))
-    roles = draw(st.sets(st.text(min_size=1, max_size=8), max_size=3))
-    tables = {unit: {role: draw(role_tables(role, unit)) for role in roles} for unit in units}
-    portfolio = {unit: draw(role_tables("*", unit)) for unit in units}
-    return Snapshot.of(draw(st.integers(0, 10**9)), "2026-11-30T12:00:00Z", tables, portfolio)
+def tables_by_key(draw):
+    keys = draw(st.sets(KEYS, max_size=5))
+    return {key: draw(role_tables(key.role, key.unit)) for key in keys}
 
 
 def brute_survival(table, age):
@@ -101,34 +115,56 @@ def test_beyond_the_tail_its_values_hold_and_the_hazard_is_constant(make_table):
     assert (beyond.lower, beyond.upper) == pytest.approx((7.2, 9.6))
 
 
-@given(snapshots())
-def test_payload_round_trip_through_json(snapshot):
-    for roles in snapshot.tables.values():
-        for table in roles.values():
-            text = json.dumps(table.to_payload(), allow_nan=False)
-            assert RoleTable.from_payload(json.loads(text)) == table
+@given(role_tables())
+def test_payload_round_trip_through_json(table):
+    text = json.dumps(table.to_payload(), allow_nan=False)
+    assert RoleTable.from_payload(json.loads(text)) == table
 
 
-@given(snapshots())
-def test_the_hash_ignores_version_and_time(snapshot):
-    other = Snapshot.of(
-        snapshot.version + 1, "2027-01-01T00:00:00Z", snapshot.tables, snapshot.portfolio
-    )
-    assert other.content_hash == snapshot.content_hash
+@given(tables_by_key(), st.integers(0, 10**9))
+def test_the_hash_ignores_version_time_and_order(tables, version):
+    one = Snapshot.of(version, "2026-11-30T12:00:00Z", tables)
+    backwards = dict(reversed(tables.items()))
+    other = Snapshot.of(version + 1, "2027-01-01T00:00:00Z", backwards)
+    assert other.content_hash == one.content_hash
+
+
+@given(tables_by_key())
+def test_every_table_stands_where_its_key_says(tables):
+    snapshot = Snapshot.of(1, "2026-11-30T12:00:00Z", tables)
+    for key, table in tables.items():
+        if key.shelf == "decisive":
+            assert snapshot.decisive[key.unit][key.role, key.model] == table
+        elif key.shelf == "portfolio":
+            assert snapshot.portfolio[key.unit].unit == key.unit
+    raw = {(key.unit, key.role) for key in tables if key.shelf == "raw"}
+    assert {(unit, role) for unit, of in snapshot.tables.items() for role in of} == raw
+    fallback = {(key.unit, key.role) for key in tables if key.shelf == "fallback"}
+    assert {(unit, role) for unit, of in snapshot.fallback.items() for role in of} == fallback
 
 
 def test_the_hash_tells_changed_tables_apart(make_table, make_snapshot):
     one = make_snapshot(make_table([9.0, 8.0]))
     assert one.content_hash != make_snapshot(make_table([9.0, 8.1])).content_hash
     assert one.content_hash != make_snapshot(make_table([9.0, 8.0], role="qa")).content_hash
+    table = make_table([9.0])
+    shelves = {
+        Snapshot.of(1, "", {TableKey(shelf, "tool_calls", "main"): table}).content_hash
+        for shelf in ("raw", "portfolio", "decisive", "fallback")
+    }
+    assert len(shelves) == 4
 
 
 def test_the_hash_is_over_the_hashes_of_the_tables_in_any_order():
-    digests = {("requests", "main"): "aa", ("tool_calls", "main"): "bb"}
+    digests = {
+        TableKey("raw", "requests", "main"): "aa",
+        TableKey("decisive", "tool_calls", "main", "m"): "bb",
+    }
     other_way_round = dict(reversed(digests.items()))
-    expected = hashlib.sha256(b"requests\tmain\taa\ntool_calls\tmain\tbb").hexdigest()
+    lines = b"decisive\ttool_calls\tmain\tm\tbb\nraw\trequests\tmain\t\taa"
+    expected = hashlib.sha256(lines).hexdigest()
     assert content_hash(digests) == content_hash(other_way_round) == expected
-    assert Snapshot.of(1, "", {}, {}, digests).content_hash == expected
+    assert Snapshot.of(1, "", {}, digests).content_hash == expected
 
 
 def test_whole_floats_may_come_back_as_integers(make_table):
@@ -156,6 +192,9 @@ def test_a_missing_key_is_named(make_table, key):
         ({"survival": (1.1, 0.6)}, "survival"),
         ({"unit": "tokens"}, "unit"),
         ({"requests_per_call": 0.0}, "requests_per_call"),
+        ({"credibility": (0.5,)}, "credibility"),
+        ({"credibility": (0.5, 1.5)}, "credibility"),
+        ({"effective_ends": (1.0, -1.0)}, "effective_ends"),
     ],
 )
 def test_an_impossible_table_is_refused(make_table, changes, field):
@@ -166,12 +205,59 @@ def test_an_impossible_table_is_refused(make_table, changes, field):
         make_table([9.0, 0.5])
 
 
-def test_lookup_falls_back_to_all_roles_and_then_to_none(make_table, make_snapshot):
-    main, idle = make_table([9.0]), make_table([3.0], role="idle", ends=0)
+def test_lookup_goes_from_role_on_model_to_role_to_all_roles(make_table, make_snapshot):
+    on_model, main = make_table([9.0], role="main on m"), make_table([7.0])
     everyone = make_table([5.0], role="*")
-    snapshot = make_snapshot(main, idle, portfolio=everyone)
-    assert snapshot.lookup("tool_calls", "main") == (main, "role")
-    assert snapshot.lookup("tool_calls", "idle") == (everyone, "all_roles")
-    assert snapshot.lookup("tool_calls", "stranger") == (everyone, "all_roles")
-    assert snapshot.lookup("requests", "main") == (None, "none")
-    assert make_snapshot(idle).lookup("tool_calls", "idle") == (None, "none")
+    snapshot = make_snapshot(main, models=[("main", "m", on_model)], portfolio=everyone)
+    assert snapshot.lookup("tool_calls", "main", "m") == Found(on_model, (main, everyone), None)
+    for model in ("other", "", None):
+        assert snapshot.lookup("tool_calls", "main", model) == Found(main, (everyone,), None)
+    assert snapshot.lookup("tool_calls", "stranger", "m") == Found(everyone, (), None)
+    assert snapshot.lookup("requests", "main", "m") is None
+    assert make_snapshot(main).lookup("tool_calls", "main") == Found(main, (), None)
+    assert make_snapshot(main).lookup("tool_calls", "stranger") is None
+
+
+def test_lookup_takes_the_fallback_of_the_name_also_behind_a_project(make_table):
+    talks, works = make_table([20.0], role="*"), make_table([4.0], role="*")
+    standard = {
+        ("tool_calls", "main"): Standard("standard", 2000),
+        ("tool_calls", ""): Standard("standard", 300),
+        ("requests", ""): Standard("standard", 100),
+    }
+    kept = {
+        TableKey("fallback", "tool_calls", "main"): talks,
+        TableKey("fallback", "tool_calls"): works,
+        TableKey("fallback", "requests"): works,
+    }
+    snapshot = Snapshot.of(1, "", kept, standard=standard)
+    for role in ("main", "project/main", "a/b/main"):
+        found = snapshot.lookup("tool_calls", role)
+        assert (found.table is talks, found.standard.turns) == (True, 2000)
+    for role in ("scout", "main/scout", "mainly", "main "):
+        found = snapshot.lookup("tool_calls", role)
+        assert (found.table is works, found.standard.turns) == (True, 300)
+    # A unit without a fallback of that name has the one for every other.
+    assert snapshot.lookup("requests", "main").standard.turns == 100
+
+
+def test_printed_tables_never_decide(make_table):
+    kept = {
+        TableKey("raw", "tool_calls", "main"): make_table([9.0]),
+        TableKey("portfolio", "tool_calls"): make_table([5.0], role="*"),
+    }
+    assert Snapshot.of(1, "", kept).lookup("tool_calls", "main") is None
+
+
+def test_a_blended_table_says_what_is_its_own(make_table):
+    table = make_table(
+        [9.0, 8.0, 7.0],
+        observed_age=1,
+        credibility=(0.9, 0.5, 0.0),
+        effective_ends=(27.0, 3.0, 0.0),
+    )
+    assert [table.remaining(age).extrapolated for age in range(4)] == [False, False, True, True]
+    assert [table.remaining(age).credibility for age in (0, 1, 2, 99)] == [0.9, 0.5, 0.0, 0.0]
+    assert [table.remaining(age).effective_ends for age in (0, 1, 99)] == [27, 3, 0]
+    raw = make_table([9.0]).remaining(0)
+    assert (raw.credibility, raw.effective_ends) == (1, 10)
