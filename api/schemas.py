@@ -5,6 +5,8 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, Tag
 from pydantic_core import PydanticCustomError
 
+from ledger.usage import CONVENTIONS
+
 __all__ = [
     "FORMS",
     "CompactionBody",
@@ -121,9 +123,14 @@ class RequestBody(_Body):
 
     request_id: Name = Field(description="Unique in the ledger, such as the provider's message id.")
     usage: dict[str, Any] = Field(
-        description="Anthropic's usage object as it came, or uncached, cache_read, cache_write "
-        "(or cache_write_5m, cache_write_1h, …), output, reasoning.",
+        description="The provider's usage object as it came, or uncached, cache_read, "
+        "cache_write (or cache_write_5m, cache_write_1h, …), output, reasoning.",
         examples=[{"uncached": 3, "cache_read": 82720, "cache_write": 1450, "output": 441}],
+    )
+    convention: Name | None = Field(
+        None,
+        description="How the usage object counts; needed only where its fields leave it open.",
+        json_schema_extra={"enum": [*CONVENTIONS, None]},
     )
     tool_calls: Annotated[
         Annotated[list[ToolCall], Tag("form:calls")]

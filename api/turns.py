@@ -1,7 +1,8 @@
 """Writes: turns, their requests and ends, compactions. Every one may be sent twice."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Path, Request
@@ -24,6 +25,7 @@ from api.schemas import (
     Name,
     Recorded,
     RequestBody,
+    ToolCall,
     TurnBody,
 )
 from api.service import service_of
@@ -33,7 +35,7 @@ from ledger.database import writing
 from ledger.events import CompactionMade, Event, RequestMade, TurnReached, TurnStarted
 from ledger.recording import record
 from ledger.schema import compactions, requests, turns
-from ledger.usage import usage_from
+from ledger.usage import BilledIteration, Usage, billed_iterations, usage_from
 
 __all__ = ["router"]
 
@@ -81,9 +83,7 @@ def put_turn(turn_id: TurnId, body: TurnBody, request: Request) -> Known:
 def post_request(turn_id: TurnId, body: RequestBody, request: Request) -> Known:
     """Record a request with its tokens by class and the tool calls its answer asked for."""
     service = service_of(request)
-    calls = body.tool_calls
-    named = () if isinstance(calls, int) else tuple((call.id, call.name) for call in calls)
-    usage = usage_from(body.usage)
+    usage, inner = _usages(body)
     at_ms = _time(body.at, "at")
     with writing(service.engine) as connection:
         known = _needed(connection, turn_id)
@@ -108,11 +108,10 @@ def post_request(turn_id: TurnId, body: RequestBody, request: Request) -> Known:
             at_ms=at_ms if at_ms is not None else _now_ms(),
             model=body.model or known["model"],
             usage=usage,
-            tool_calls=named,
-            unnamed_tool_calls=calls if isinstance(calls, int) else 0,
             kind=body.kind,
+            **_calls(body.tool_calls),
         )
-        record(connection, [event])
+        record(connection, [*_compactions_inside(event, inner), event])
         answer = _known(connection, turn_id)
     service.refresher.wake()
     return answer
@@ -190,6 +189,38 @@ def post_compaction(body: CompactionBody, request: Request) -> Recorded:
         )
         done = record(connection, [event])
     return Recorded(turns=0, requests=0, compactions=done.compactions)
+
+
+def _usages(body: RequestBody) -> tuple[Usage, Sequence[BilledIteration]]:
+    """Return the request's own tokens, and the compactions its usage object bills beside it."""
+    usage = usage_from(body.usage, body.convention)
+    inner = [one for one in billed_iterations(body.usage) if one.kind == "compaction"]
+    if body.kind == "compaction" and inner and usage == Usage():
+        # A compaction on demand counts nothing at the top, only in its iteration.
+        return inner[0].usage, inner[1:]
+    return usage, inner
+
+
+def _compactions_inside(
+    event: RequestMade, inner: Sequence[BilledIteration]
+) -> Iterator[RequestMade]:
+    for number, one in enumerate(inner, start=1):
+        yield replace(
+            event,
+            request_id=f"{event.request_id}/compaction-{number}",
+            turn_id=None,
+            model=one.model or event.model,
+            usage=one.usage,
+            tool_calls=(),
+            unnamed_tool_calls=0,
+            kind="compaction",
+        )
+
+
+def _calls(told: Sequence[ToolCall] | int) -> dict[str, Any]:
+    if isinstance(told, int):
+        return {"unnamed_tool_calls": told}
+    return {"tool_calls": tuple((call.id, call.name) for call in told)}
 
 
 def _finished_turns(connection: Connection, rows: Sequence[FinishedTurn]) -> list[Event]:

@@ -1,176 +1,179 @@
-"""Usage objects of providers → one record of token classes that never overlap."""
+"""Usage objects of providers → one record; the convention is told by fields or named."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from compactuary.errors import InputError
+from ledger.anthropic_usage import BilledIteration, anthropic_usage, billed_iterations
+from ledger.token_classes import MAX_TOKENS, Usage
+from ledger.usage_conventions import CONVENTIONS, OWN_FIELDS
+from ledger.usage_fields import tokens, tokens_or_none
 
-__all__ = ["Usage", "anthropic_usage", "usage_from"]
+__all__ = [
+    "CONVENTIONS",
+    "MAX_TOKENS",
+    "BilledIteration",
+    "Usage",
+    "anthropic_usage",
+    "billed_iterations",
+    "usage_from",
+]
 
-#: More tokens than any request can carry; a larger count is a fault of the log, not a measurement.
-MAX_TOKENS = 1_000_000_000
+_OWN = frozenset(OWN_FIELDS)
+#: Fields that only objects of a convention have; a dot leads into an inner object.
+_TELLING: Mapping[str, frozenset[str]] = {
+    name: frozenset(fields.split())
+    for name, fields in {
+        "anthropic": "cache_read_input_tokens cache_creation_input_tokens cache_creation "
+        "iterations output_tokens_details.thinking_tokens",
+        "bedrock_converse": "inputTokens outputTokens cacheReadInputTokens "
+        "cacheWriteInputTokens cacheDetails",
+        "openai_responses": "input_tokens_details output_tokens_details.reasoning_tokens",
+        "openai_chat": "prompt_tokens completion_tokens prompt_tokens_details "
+        "completion_tokens_details",
+        "deepseek": "prompt_cache_hit_tokens prompt_cache_miss_tokens",
+        "gemini": "promptTokenCount candidatesTokenCount cachedContentTokenCount "
+        "thoughtsTokenCount toolUsePromptTokenCount prompt_token_count candidates_token_count "
+        "cached_content_token_count thoughts_token_count tool_use_prompt_token_count",
+        "langchain": "input_token_details output_token_details",
+        "codex": "cached_input_tokens cache_write_input_tokens reasoning_output_tokens "
+        "last_token_usage total_token_usage",
+        "otel": "gen_ai.usage.input_tokens gen_ai.usage.prompt_tokens "
+        "gen_ai.usage.output_tokens gen_ai.usage.completion_tokens "
+        "gen_ai.usage.cache_read.input_tokens gen_ai.usage.cache_creation.input_tokens "
+        "gen_ai.usage.cache_read_input_tokens gen_ai.usage.cache_creation_input_tokens "
+        "gen_ai.usage.reasoning.output_tokens",
+    }.items()
+}
+_EVERY_TELLING = frozenset().union(*_TELLING.values())
+#: Conventions whose totals are input_tokens and output_tokens: without other fields all agree.
+_BARE = frozenset({"anthropic", "openai_responses", "langchain", "codex"})
+#: In LiteLLM's objects beside prompt_tokens, apart from Anthropic's own fields.
+_LITELLM = frozenset(
+    {
+        "prompt_tokens_details.cache_creation_tokens",
+        "prompt_tokens_details.cache_creation_token_details",
+    }
+)
+_XAI = frozenset({"num_sources_used", "cost_in_usd_ticks"})
+_CHAT = frozenset({"openai_chat", "xai_chat"})
+#: What may be named where the fields tell one of the first: they have all these fields too.
+_NAMEABLE = (
+    (_CHAT, _CHAT | {"litellm", "litellm_uncached", "deepseek"}),
+    ({"litellm"}, {"litellm_uncached"}),
+    ({"otel"}, {"otel_uncached"}),
+)
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """Tokens of one request, by price class.
-
-    Parameters
-    ----------
-    uncached : int
-        Input tokens neither read from the cache nor written to it.
-    cache_read : int
-        Input tokens read from the cache.
-    cache_write_5m, cache_write_30m, cache_write_1h, cache_write_12h, cache_write_other : int
-        Input tokens written to the cache, by time to live; ``other`` where the log does not say.
-    output : int
-        Output tokens, reasoning included.
-    reasoning : int
-        The part of ``output`` spent on reasoning, 0 where unknown.
-    """
-
-    uncached: int = 0
-    cache_read: int = 0
-    cache_write_5m: int = 0
-    cache_write_30m: int = 0
-    cache_write_1h: int = 0
-    cache_write_12h: int = 0
-    cache_write_other: int = 0
-    output: int = 0
-    reasoning: int = 0
-
-    @property
-    def cache_write(self) -> int:
-        """Input tokens written to the cache, whatever the time to live."""
-        return (
-            self.cache_write_5m
-            + self.cache_write_30m
-            + self.cache_write_1h
-            + self.cache_write_12h
-            + self.cache_write_other
-        )
-
-    @property
-    def context_tokens(self) -> int:
-        """Input tokens of the request, all classes."""
-        return self.uncached + self.cache_read + self.cache_write
-
-
-_OWN_FIELDS = (*Usage.__dataclass_fields__, "cache_write")
-
-
-def usage_from(raw: Mapping[str, Any]) -> Usage:
-    """Read a usage object: Anthropic's as it came, or this project's own token classes.
+def usage_from(raw: Mapping[str, Any], convention: str | None = None) -> Usage:
+    """Read a usage object as its provider sent it, or this project's own token classes.
 
     Parameters
     ----------
     raw : mapping
-        Either an Anthropic Messages ``usage`` (``input_tokens`` excludes the cache), or any of
-        ``uncached, cache_read, cache_write, cache_write_5m, cache_write_1h, output, …``.
+        The usage of one request. Fields it does not tell count 0; an empty one is all 0.
+    convention : str, optional
+        One of `CONVENTIONS`; by default the fields tell it. An object that fits several is read
+        where all of them give the same record.
 
     Raises
     ------
     InputError
-        If a count is negative or no integer, or the object is of neither kind.
+        If a count is negative, absurd or no integer; a part is larger than its whole; two
+        fields tell the same count differently; the convention is unknown, is not the object's,
+        or is needed because the fields leave it open.
     """
-    if "input_tokens" in raw or "cache_read_input_tokens" in raw:
-        foreign = {"input_tokens_details", "input_token_details", "prompt_tokens"} & set(raw)
-        if foreign:
-            raise InputError(
-                "not Anthropic's usage: its input_tokens includes the cache",
-                where=f"usage.{min(foreign)}",
-                remedy="Send uncached, cache_read, cache_write and output instead.",
-            )
-        return anthropic_usage(raw)
-    unknown = sorted(set(raw) - set(_OWN_FIELDS))
-    if unknown:
+    if convention is None and not _OWN.isdisjoint(raw):
+        return CONVENTIONS["own"](raw)
+    fitting = _fitting(raw)
+    if convention is not None:
+        return CONVENTIONS[_named(convention, fitting, raw)](raw)
+    if not fitting:
+        # Refuses every field there is, and reads none as nothing used.
+        return CONVENTIONS["own"](raw)
+    readings = {name: CONVENTIONS[name](raw) for name in sorted(fitting)}
+    if len(set(readings.values())) > 1:
+        fields = sorted(_names(raw) & (_EVERY_TELLING | {"input_tokens", "output_tokens"}))
         raise InputError(
-            "unknown field",
-            where=f"usage.{unknown[0]}",
-            value=raw[unknown[0]],
-            remedy=f"Send Anthropic's usage object, or any of: {', '.join(_OWN_FIELDS)}.",
+            f"{', '.join(fields)} fit {' and '.join(readings)}, which count differently",
+            where=f"usage.{fields[0]}",
+            remedy=f"Name the convention: {' or '.join(readings)}.",
         )
-    counts = {name: _tokens(raw, name) for name in _OWN_FIELDS}
-    total = counts.pop("cache_write")
-    by_lifetime = sum(n for name, n in counts.items() if name.startswith("cache_write_"))
-    counts["cache_write_other"] += max(0, total - by_lifetime)
-    return _checked(Usage(**counts))
+    return next(iter(readings.values()))
 
 
-def anthropic_usage(raw: Mapping[str, Any]) -> Usage:
-    """Read an Anthropic Messages usage object.
-
-    With several ``iterations`` the top-level input counts are their sum; the last ``message``
-    iteration is what the context really held.
-
-    Raises
-    ------
-    InputError
-        Naming the field, if a count is negative or no integer, or a part is of another shape.
-    """
-    counted: Mapping[str, Any] = raw
-    iterations = raw.get("iterations")
-    if iterations:
-        if not isinstance(iterations, list) or not all(isinstance(i, dict) for i in iterations):
-            raise _misshapen("iterations", iterations, "a list of objects")
-        messages = [i for i in iterations if i.get("type") == "message"]
-        counted = messages[-1] if messages and len(iterations) > 1 else raw
-    lifetimes = _object(counted, "cache_creation")
-    write_5m = _tokens(lifetimes, "ephemeral_5m_input_tokens")
-    write_1h = _tokens(lifetimes, "ephemeral_1h_input_tokens")
-    details = _object(raw, "output_tokens_details")
-    return _checked(
-        Usage(
-            uncached=_tokens(counted, "input_tokens"),
-            cache_read=_tokens(counted, "cache_read_input_tokens"),
-            cache_write_5m=write_5m,
-            cache_write_1h=write_1h,
-            cache_write_other=max(
-                0, _tokens(counted, "cache_creation_input_tokens") - write_5m - write_1h
-            ),
-            output=_tokens(raw, "output_tokens"),
-            reasoning=_tokens(details, "thinking_tokens"),
-        )
-    )
-
-
-def _checked(usage: Usage) -> Usage:
-    if usage.reasoning > usage.output:
+def _named(convention: str, fitting: set[str], raw: Mapping[str, Any]) -> str:
+    if convention not in CONVENTIONS:
         raise InputError(
-            "more reasoning than output tokens",
-            where="usage.reasoning",
-            value=usage.reasoning,
-            remedy="Reasoning tokens are a part of the output; send the whole output.",
+            "unknown convention of counting tokens",
+            where="convention",
+            value=convention,
+            remedy=f"Name one of: {', '.join(CONVENTIONS)}.",
         )
-    return usage
-
-
-def _object(raw: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    value = raw.get(name) or {}
-    if not isinstance(value, Mapping):
-        raise _misshapen(name, value, "an object")
-    return value
-
-
-def _misshapen(name: str, value: object, wanted: str) -> InputError:
-    return InputError(
-        f"not {wanted}",
-        where=f"usage.{name}",
-        value=value,
-        remedy="Send Anthropic's usage object as it came.",
-    )
-
-
-def _tokens(raw: Mapping[str, Any], name: str) -> int:
-    value = raw.get(name)
-    if value is None:
-        return 0
-    if type(value) is not int or not 0 <= value <= MAX_TOKENS:
+    allowed = fitting.union(*(more for some, more in _NAMEABLE if some & fitting))
+    if raw and convention not in allowed | {"own"}:
+        told = f"its fields are of {' or '.join(sorted(allowed))}" if allowed else "no field tells"
         raise InputError(
-            f"not a token count from 0 to {MAX_TOKENS:,}",
-            where=f"usage.{name}",
-            value=value,
-            remedy="Send a non-negative integer.",
+            f"not the convention of this usage: {told}",
+            where="convention",
+            value=convention,
+            remedy="Leave it out, or send the usage object as it came.",
         )
-    return value
+    return convention
+
+
+def _names(raw: Mapping[str, Any]) -> set[str]:
+    """Return the names of the fields that are told, those of inner objects behind a dot."""
+    names = {name for name, value in raw.items() if value is not None}
+    for name, value in raw.items():
+        if isinstance(value, Mapping):
+            names.update(f"{name}.{inner}" for inner in value if value[inner] is not None)
+    return names
+
+
+def _fitting(raw: Mapping[str, Any]) -> set[str]:
+    """Return the conventions that the fields of an object leave open."""
+    names = _names(raw)
+    fitting = {name for name, telling in _TELLING.items() if not telling.isdisjoint(names)}
+    if "openai_chat" in fitting:
+        fitting.remove("openai_chat")
+        if "anthropic" in fitting or not _LITELLM.isdisjoint(names):
+            fitting.discard("anthropic")
+            fitting |= _litellm_kinds(names)
+        elif "deepseek" not in fitting:
+            fitting |= _chat_kinds(raw, names)
+    if not names.isdisjoint({"input_tokens", "output_tokens"}) and fitting.isdisjoint(_BARE):
+        fitting |= _BARE
+    old = _any_named(names, "gen_ai.usage.cache_", "_input_tokens")
+    if old and not _any_named(names, "gen_ai.usage.cache_", ".input_tokens"):
+        # The old names were in use before anybody said whether the total includes them.
+        fitting.add("otel_uncached")
+    return fitting
+
+
+def _any_named(names: Iterable[str], start: str, end: str) -> bool:
+    return any(name.startswith(start) and name.endswith(end) for name in names)
+
+
+def _litellm_kinds(names: set[str]) -> set[str]:
+    """Tell LiteLLM's prompt_tokens, which include the cache, from gateways' that do not."""
+    inside = "prompt_tokens_details.cached_tokens" in names or not _LITELLM.isdisjoint(names)
+    return {"litellm"} if inside or "iterations" in names else {"litellm", "litellm_uncached"}
+
+
+def _chat_kinds(raw: Mapping[str, Any], names: set[str]) -> set[str]:
+    """Tell OpenAI's chat from xAI's, which adds the reasoning to the output, by the total."""
+    if not _XAI.isdisjoint(names):
+        return {"xai_chat"}
+    total = tokens_or_none(raw, "total_tokens")
+    details = raw.get("completion_tokens_details")
+    reasoning = tokens(details, "reasoning_tokens") if isinstance(details, Mapping) else 0
+    if not reasoning:
+        return {"openai_chat"}
+    beside = tokens(raw, "prompt_tokens") + tokens(raw, "completion_tokens")
+    kinds = {beside: {"openai_chat"}, beside + reasoning: {"xai_chat"}}
+    if total in kinds:
+        return kinds[total]
+    # More reasoning than output is possible only where it comes on top.
+    added = reasoning > tokens(raw, "completion_tokens")
+    return {"xai_chat"} if added else set(_CHAT)

@@ -55,7 +55,7 @@ def test_bodies_hold_the_issues_fields():
         "role", "session_id", "model", "provider", "started_at", "entry_calls", "parent_turn_id",
     }  # fmt: skip
     assert set(RequestBody.model_fields) == {
-        "request_id", "at", "model", "tool_calls", "usage", "kind",
+        "request_id", "at", "model", "tool_calls", "usage", "convention", "kind",
     }  # fmt: skip
 
 

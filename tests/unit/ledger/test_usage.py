@@ -1,11 +1,18 @@
-"""Usage objects of both shapes, and every refusal."""
+"""Anthropic's usage objects, the project's own token classes, and their refusals."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from compactuary.errors import InputError
-from ledger.usage import MAX_TOKENS, Usage, anthropic_usage, usage_from
+from ledger.usage import (
+    MAX_TOKENS,
+    BilledIteration,
+    Usage,
+    anthropic_usage,
+    billed_iterations,
+    usage_from,
+)
 
 REAL = {
     "input_tokens": 3,
@@ -68,6 +75,84 @@ def test_the_last_message_iteration_is_the_context():
     assert (usage.context_tokens, usage.output) == (66_002, 900)
 
 
+def test_a_top_level_that_counts_nothing_leaves_it_to_the_messages():
+    # Seen in a log: zeros at the top, with the last message's lifetimes.
+    told = {
+        "input_tokens": 2,
+        "cache_read_input_tokens": 204_576,
+        "cache_creation_input_tokens": 87,
+        "cache_creation": {"ephemeral_1h_input_tokens": 87, "ephemeral_5m_input_tokens": 0},
+        "output_tokens": 1_651,
+        "type": "message",
+    }
+    raw = {
+        "input_tokens": 0,
+        "cache_creation_input_tokens": 0,
+        "cache_creation": {"ephemeral_1h_input_tokens": 87},
+        "output_tokens": 0,
+        "iterations": [told],
+    }
+    expected = Usage(2, 204_576, cache_write_1h=87, output=1_651)
+    assert anthropic_usage(raw) == usage_from(raw) == expected
+
+
+def test_a_compaction_is_billed_apart_and_no_part_of_the_answer():
+    raw = {
+        "input_tokens": 23_000,
+        "output_tokens": 1_000,
+        "iterations": [
+            {
+                "type": "compaction",
+                "input_tokens": 500,
+                "cache_read_input_tokens": 179_500,
+                "output_tokens": 3_500,
+            },
+            {"type": "message", "input_tokens": 23_000, "output_tokens": 1_000},
+            {"type": "advisor_message", "model": "claude-opus-5-5", "input_tokens": 70_000},
+        ],
+    }
+    assert usage_from(raw) == Usage(23_000, output=1_000)
+    assert billed_iterations(raw) == (
+        BilledIteration("compaction", "compaction", None, Usage(500, 179_500, output=3_500)),
+        BilledIteration("message", "agent", None, Usage(23_000, output=1_000)),
+        BilledIteration("advisor_message", "agent", "claude-opus-5-5", Usage(70_000)),
+    )
+
+
+def test_declined_attempts_are_not_billed_and_the_last_one_is_the_answer():
+    raw = {
+        "output_tokens": 40,
+        "iterations": [
+            {"type": "message", "input_tokens": 900, "output_tokens": 1},
+            {"type": "fallback_message", "model": "a", "input_tokens": 900, "output_tokens": 2},
+            {"type": "fallback_message", "model": "b", "input_tokens": 901, "output_tokens": 40},
+        ],
+    }
+    assert usage_from(raw) == Usage(901, output=40)
+    assert billed_iterations(raw) == (
+        BilledIteration("fallback_message", "agent", "b", Usage(901, output=40)),
+    )
+
+
+def test_without_iterations_none_is_billed_apart():
+    assert billed_iterations(REAL) == billed_iterations({}) == ()
+
+
+@pytest.mark.parametrize(
+    ("entry", "field"),
+    [
+        ({"input_tokens": 1}, "usage.iterations.type"),
+        ({"type": 3}, "usage.iterations.type"),
+        ({"type": "message", "model": 3}, "usage.iterations.model"),
+        ({"type": "compaction", "input_tokens": -1}, "usage.input_tokens"),
+    ],
+)
+def test_an_iteration_of_another_shape_is_refused(entry, field):
+    with pytest.raises(InputError) as caught:
+        billed_iterations({"iterations": [entry]})
+    assert caught.value.where == field
+
+
 def test_own_token_classes():
     raw = {"uncached": 1, "cache_read": 2, "cache_write": 3, "output": 4, "reasoning": 4}
     assert usage_from(raw) == Usage(1, 2, cache_write_other=3, output=4, reasoning=4)
@@ -102,11 +187,11 @@ def test_a_count_that_is_none_names_its_field(name, value):
 @pytest.mark.parametrize(
     ("raw", "field"),
     [
-        ({"input_tokens": 5, "input_tokens_details": {}}, "usage.input_tokens_details"),
-        ({"input_tokens": 5, "input_token_details": {}}, "usage.input_token_details"),
-        ({"input_tokens": 5, "prompt_tokens": 5}, "usage.prompt_tokens"),
-        ({"prompt_tokens": 5, "completion_tokens": 1}, "usage.completion_tokens"),
+        ({"tokens": 5}, "usage.tokens"),
+        ({"service_tier": "standard"}, "usage.service_tier"),
         ({"uncached": 5, "cached": 1}, "usage.cached"),
+        ({"uncached": 5, "input_tokens": 5}, "usage.input_tokens"),
+        ({"cache_write": 5, "cache_write_5m": 6}, "usage.cache_write"),
         ({"output": 5, "reasoning": 6}, "usage.reasoning"),
         ({"input_tokens": 1, "cache_creation": 3}, "usage.cache_creation"),
         ({"input_tokens": 1, "cache_creation": [3]}, "usage.cache_creation"),
