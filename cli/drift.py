@@ -16,7 +16,7 @@ __all__ = ["drift_command"]
 
 
 def drift_command(db: Db = None, as_json: AsJson = False) -> None:
-    """Show which roles' turns have become shorter or longer, with m(i) before and after.
+    """Show which roles have changed, before and after.
 
     A role is watched once 300 turns make a reference; after an alarm the next 300 make a new one.
     """

@@ -28,7 +28,10 @@ def export_command(
     as_json: AsJson = False,
     how: Annotated[Format, typer.Option("--format", help="How to print.")] = Format.CSV,
 ) -> None:
-    """Print turns, requests or compactions; times are UTC, tokens never overlap."""
+    """Print turns, requests or compactions.
+
+    Times are UTC, and token classes never overlap.
+    """
     chosen = Format.JSON if as_json else Format.CSV if how is Format.TEXT else how
     with open_ledger(db) as engine, reading(engine) as connection:
         print_rows(export_columns(kind), export_rows(connection, kind), chosen)

@@ -84,7 +84,7 @@ def _tell(reports: Sequence[FileReport], *, as_json: bool) -> None:
         say(f"refused: {report.error}")
     if refused:
         kept = f"{len(refused)} of {_counted(len(reports), 'file')} refused"
-        say(f"{kept}; nothing of them was kept.")
+        say(f"{kept}; nothing of {'it' if len(refused) == 1 else 'them'} was kept.")
         raise typer.Exit(1)
 
 

@@ -1,8 +1,9 @@
 """``compactuary prices``: what a model's tokens weigh."""
 
 import sys
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -24,22 +25,31 @@ def prices_command(
     db: Db = None,  # noqa: ARG001 - accepted everywhere; prices need no ledger
     as_json: AsJson = False,
 ) -> None:
-    """Show weights (base input token = 1), dollars, source and date."""
+    """Show weights (base input token = 1), dollars, the cache, source and date."""
     when = datetime.now(UTC) if at is None else moment(at, "--at")
     prices = GenaiPriceBook().prices(model, provider, at=when, context_tokens=context)
     sheet = prices.as_payload()
     if as_json:
         print_json(sheet)
         return
+    sys.stdout.write("\n".join(_lines(sheet)) + "\n")
+
+
+def _lines(sheet: Mapping[str, Any]) -> Iterator[str]:
     window = sheet["context_window"]
-    lines = [
-        f"{sheet['model']} ({sheet['provider']}), {sheet['source']}, as of {sheet['as_of']}",
-        f"context window {'unknown' if window is None else f'{window:,} tokens'}",
-        f"{'':<16}{'weight':>8}  $ per million",
-    ]
+    yield f"{sheet['model']} ({sheet['provider']}), {sheet['source']}, as of {sheet['as_of']}"
+    yield f"context window {'unknown' if window is None else f'{window:,} tokens'}"
+    yield f"{'':<16}{'weight':>8}  $ per million"
     for name, weight in sheet["weights"].items():
         dollars = sheet["dollars_per_million"].get(name)
-        lines.append(f"{name:<16}{weight:>8.4g}  {'' if dollars is None else f'{dollars:g}'}")
+        yield f"{name:<16}{weight:>8.4g}  {'' if dollars is None else f'{dollars:g}'}"
+    for name, value in sheet["cache"].items():
+        if value is not None:
+            yield f"{name}: {value:,}" if isinstance(value, int) else f"{name}: {value}"
     if sheet["assumed"]:
-        lines.append(f"assumed: {', '.join(sheet['assumed'])}")
-    sys.stdout.write("\n".join(lines) + "\n")
+        yield f"assumed: {', '.join(sheet['assumed'])}"
+    by_source: dict[str, list[str]] = {}
+    for name, source in sheet["overlay_sources"].items():
+        by_source.setdefault(source, []).append(name)
+    for source, names in by_source.items():
+        yield f"{', '.join(names)}: {source}"

@@ -32,7 +32,10 @@ def serve_command(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Serve decisions over HTTP; the description of every endpoint is at /docs."""
+    """Serve decisions over HTTP.
+
+    Every endpoint is described at /docs.
+    """
     import uvicorn  # noqa: PLC0415 - the server's extra
 
     # A wrong setting is told here, not by every worker.

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -24,10 +24,10 @@ from compactuary.role_lives import (
     model_quote,
     role_lives,
 )
+from compactuary.session_lives import clustered
 from estimator.actuarial_table import actuarial_table, life_table_rows
 from estimator.note_table import NOTE_AGES, UNITS, RoleLife, note_table
 from estimator.report_table import ReportTable, plain_text
-from ledger.histogram import TOOL_CALLS
 from policy.break_even import break_even_requests
 
 __all__ = ["table_command"]
@@ -45,6 +45,7 @@ class Line:
     source: str = ""
 
 
+Unit = Literal["tool_calls", "requests"]
 Roles = Annotated[list[str] | None, typer.Option("--role", help="Only this role; may be repeated.")]
 Ages = Annotated[
     str | None,
@@ -72,6 +73,9 @@ OfOneRole = Annotated[
 Detail = Annotated[
     bool, typer.Option("--detail", help="Print intervals and turns at risk beside m(i).")
 ]
+BySession = Annotated[
+    bool, typer.Option("--by-session", help="Intervals that take turns of a session as alike.")
+]
 Save = Annotated[
     Path | None,
     typer.Option("--save", help="Draw m(i) besides: a file that ends in .png, .svg or .pdf."),
@@ -84,7 +88,7 @@ def table_command(
     as_json: AsJson = False,
     role: Roles = None,
     at: Ages = None,
-    unit: Annotated[str, typer.Option(help="'tool_calls' or 'requests'.")] = TOOL_CALLS,
+    unit: Annotated[Unit, typer.Option(help="What is counted.")] = "tool_calls",
     by_model: ByModel = False,
     break_even: Given = None,
     model: Model = None,
@@ -92,18 +96,17 @@ def table_command(
     decay: HalfLife = None,
     life_table: OfOneRole = False,
     detail: Detail = False,
+    by_session: BySession = False,
     how: How = ReportFormat.TEXT,
     save: Save = None,
     from_: From = None,
     skip_corrupt: SkipCorrupt = False,
 ) -> None:
-    """Show how many calls turns of each role still make, given the calls they have made.
+    """Show how many calls turns of each role have left.
 
     What lies above the break-even is bold: there, compacting pays on average.
     """
     ages = NOTE_AGES if at is None else ages_of(at)
-    if unit not in UNITS:
-        raise typer.BadParameter(f"it is {' or '.join(map(repr, UNITS))}", param_hint="--unit")
     if life_table:
         _check_life_table(role, at, by_model=by_model)
     form = ReportFormat.JSON if as_json else how
@@ -122,6 +125,7 @@ def table_command(
             context_tokens=context,
             half_life_turns=decay,
         )
+        lives = clustered(connection, lives, unit, decay) if by_session else lives
     _refuse_without_end(lives, role)
     if save is not None:
         _draw(lives, role, unit, save)

@@ -160,6 +160,8 @@ def _cells(row: tuple[Value, ...]) -> tuple[Cell, ...]:
 def _caption(table: LifeTable, role: str, unit: str, half_life: float | None) -> str:
     raw = "Raw: every turn counts alike."
     decayed = f"Decayed: weights halve every {half_life:g} turns." if half_life else raw
+    if table.sessions is not None:
+        decayed = f"{decayed} Intervals take turns of one session as alike."
     return (
         f"Life table of {role}: {table.turns_with_a_call:,.0f} turns with at least one call, "
         f"{table.total_ends:,.0f} ends. Ages x in {unit}. l turns still going, d of them ending "

@@ -231,6 +231,8 @@ def _caption(
     if any(role.requests_per_call is not None for role in rows) and unit == "tool_calls":
         told.append("Tool calls become requests by the role's own ratio, 1 where none is known.")
     told.append("~: past the open tail, where m is constant.")
+    if any(role.life is not None and role.life.sessions is not None for role in rows):
+        told.append("Intervals take turns of one session as alike.")
     if half_life is None:
         told.append("Raw: every turn counts alike.")
     else:

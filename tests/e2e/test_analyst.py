@@ -141,3 +141,13 @@ def test_the_notebook_of_the_guide_runs(example, tmp_path, monkeypatch):
         check=False,
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_by_session_keeps_the_estimates_and_says_so(compactuary, example):
+    words = ("table", "--from", example, "--role", "main", "--json")
+    [plain] = json.loads(compactuary(*words).out)
+    [clustered] = json.loads(compactuary(*words, "--by-session").out)
+    assert clustered["m"] == plain["m"]
+    assert clustered["upper"]["0"] != plain["upper"]["0"]
+    told = compactuary("table", "--from", example, "--role", "main", "--by-session").out
+    assert "Intervals take turns of one session as alike." in told
