@@ -89,7 +89,7 @@ def _life_table(table: RoleTable) -> dict[str, Any]:
     }
 
 
-@router.get("/prices/{model:path}", summary="Weights and dollars of a model")
+@router.get("/prices/{model:path}", summary="Weights, dollars and cache of a model")
 async def get_prices(
     model: str,
     request: Request,
@@ -97,7 +97,7 @@ async def get_prices(
     at: str | None = None,
     context_tokens: Annotated[int, Query(ge=0, le=10**9)] = 0,
 ) -> dict[str, Any]:
-    """Return what each class of token weighs, at a date and a context size."""
+    """Return what each class of token weighs, and its cache, at a date and a context size."""
     when = datetime.now(UTC) if at is None else moment(at, "at")
     book = service_of(request).price_book
     return book.prices(model, provider, at=when, context_tokens=context_tokens).as_payload()

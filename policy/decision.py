@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 
 from policy.answer import Answer, Basis, Decision, Interval, Reason, Share, Versions
 from policy.break_even import break_even_requests, pays
-from policy.cost import GROWTH_TOKENS, SUMMARY_OUTPUT_TOKENS
 from policy.guards import hard_limit, no_saving
 from policy.prices import PriceBook
 from policy.question import Question, validate
 from policy.quote import Quote, quote
 from policy.role_table import Remaining
+from policy.sizes import GROWTH_TOKENS, SUMMARY_OUTPUT_TOKENS
 from policy.snapshot import Found, Snapshot
 
 __all__ = ["POLICY_VERSION", "Answer", "Question", "decide", "validate"]

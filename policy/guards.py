@@ -1,6 +1,6 @@
 """The guards around every rule: the hard limit of the window, and a compaction without saving."""
 
-from policy.cost import GROWTH_TOKENS, SUMMARY_OUTPUT_TOKENS
+from policy.sizes import GROWTH_TOKENS, SUMMARY_OUTPUT_TOKENS
 
 __all__ = ["hard_limit", "no_saving"]
 

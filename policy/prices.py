@@ -6,26 +6,36 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from compactuary.errors import InputError, MissingExtraError, UnknownPriceError
+from policy.listed_prices import WEIGHTS, Listing, cliffs_of, completed, listed_dollars, with_facts
+from policy.price_overlay import PriceOverlay, bundled_rows, user_file, user_rows
 
 if TYPE_CHECKING:
     from genai_prices.data_snapshot import DataSnapshot
-    from genai_prices.types import ModelInfo, ModelPrice, TieredPrices
 
-__all__ = ["GenaiPriceBook", "PriceBook", "Prices", "weights_from"]
+__all__ = ["GenaiPriceBook", "PriceBook", "Prices"]
 
-#: Names of the weights, as an answer shows them.
-WEIGHTS = ("input", "cache_read", "cache_write_5m", "cache_write_1h", "output")
+#: What is known of a model's cache beside the weights.
+CACHE_FACTS = (
+    "cache_write_12h",
+    "cache_ttl_seconds",
+    "cache_policy",
+    "cache_clock",
+    "minimum_cacheable_tokens",
+    "cache_storage_dollars",
+)
 
-# Every 1 h write price published by November 2026 is twice the input price; billing a 1 h write
-# at the 5 min price is a known accounting error.
-HOUR_WRITE_WEIGHT = 2.0
+_TOLD = (*CACHE_FACTS, "context_window")
 
 # No published price window begins within a quarter of an hour.
 _SLOT_SECONDS = 900
 _CACHE_ENTRIES = 4096
+
+# Quarter of an hour, band between cliffs, and the price context.
+_Key = tuple[int, int, frozenset[tuple[str, str]] | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +65,22 @@ class Prices:
         Weight of an uncached input token: always 1, the base token.
     assumed : tuple of str
         Names of the weights that the source lacks and a fallback filled in.
+    cache_write_12h : float or None
+        Weight of a token written to the cache for 12 hours; None where that can't be bought, or
+        nobody says its price.
+    cache_ttl_seconds : int or None
+        How long a cached prefix lives at the 5 min (or 30 min) weight; None where nothing is
+        promised.
+    cache_policy : {'refresh', 'fixed', 'evict'} or None
+        Whether a hit renews the time to live, or not, or the prefix may go at any time.
+    cache_clock : {'request', 'response', 'unknown'} or None
+        When the time to live begins to run: at the start of a request or of its response.
+    minimum_cacheable_tokens : int or None
+        A shorter prefix is not cached, without a word.
+    cache_storage_dollars : float or None
+        What an explicit cache costs, in dollars per million tokens and hour.
+    overlay_sources : mapping of str to str
+        Who says so, for every value that the price source itself does not have.
     """
 
     model: str
@@ -69,6 +95,13 @@ class Prices:
     as_of: str | None
     input: float = 1.0
     assumed: tuple[str, ...] = ()
+    cache_write_12h: float | None = None
+    cache_ttl_seconds: int | None = None
+    cache_policy: str | None = None
+    cache_clock: str | None = None
+    minimum_cacheable_tokens: int | None = None
+    cache_storage_dollars: float | None = None
+    overlay_sources: Mapping[str, str] = field(default_factory=dict)
 
     def as_payload(self) -> dict[str, Any]:
         """Return the prices as plain JSON values."""
@@ -81,6 +114,8 @@ class Prices:
             "as_of": self.as_of,
             "context_window": self.context_window,
             "assumed": list(self.assumed),
+            "cache": {name: getattr(self, name) for name in CACHE_FACTS},
+            "overlay_sources": dict(self.overlay_sources),
         }
 
 
@@ -88,9 +123,18 @@ class PriceBook(Protocol):
     """Whatever knows prices by model, provider, time and context size."""
 
     def prices(
-        self, model: str, provider: str | None, *, at: datetime, context_tokens: int
+        self,
+        model: str,
+        provider: str | None,
+        *,
+        at: datetime,
+        context_tokens: int,
+        price_context: Mapping[str, str] | None = None,
     ) -> Prices:
         """Return the prices of a request of `context_tokens` in total, made at `at`.
+
+        `price_context` names a service tier, a speed or a kind of processing that has prices of
+        its own; None is the standard.
 
         Raises
         ------
@@ -98,16 +142,6 @@ class PriceBook(Protocol):
             No price is known; never answered with 0.
         """
         ...
-
-
-@dataclass(slots=True)
-class _Listing:
-    """One model of the bundled data, with where its price cliffs are."""
-
-    provider: str
-    model: "ModelInfo"
-    cliffs: tuple[int, ...]
-    priced: dict[tuple[int, int], Prices] = field(default_factory=dict)
 
 
 class GenaiPriceBook:
@@ -119,13 +153,24 @@ class GenaiPriceBook:
     as 1; a missing 1 h price as twice the input where a write fee is charged. Every such fallback
     is named in `Prices.assumed`, except for the plain absence of a write fee.
 
+    What genai-prices lacks is filled in from a bundled overlay (`policy.price_overlay`); a user's
+    price file goes before both, and its dollars hold for every context size and service tier.
+
+    Parameters
+    ----------
+    price_file : Path, optional
+        The user's price file; the one that ``COMPACTUARY_PRICES`` names when left out. It is read
+        once, here.
+
     Raises
     ------
     MissingExtraError
         genai-prices is not installed.
+    InputError
+        The price file can't be read, or something in it is wrong.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, price_file: Path | None = None) -> None:
         try:
             package = importlib.import_module("genai_prices")
             data = importlib.import_module("genai_prices.data_snapshot")
@@ -136,10 +181,22 @@ class GenaiPriceBook:
             ) from error
         self._data: DataSnapshot = data.get_snapshot()
         self._source = f"genai-prices {package.__version__}"
-        self._listings: dict[tuple[str, str | None], _Listing] = {}
+        self._listings: dict[tuple[str, str | None], tuple[Listing, dict[_Key, Prices]]] = {}
+        rows, file = bundled_rows(), price_file or user_file()
+        if file is not None:
+            known = {one.id: [model.id for model in one.models] for one in self._data.providers}
+            rows += user_rows(file, known)
+        self._price_file = file.name if file else None
+        self._overlay = PriceOverlay(rows)
 
     def prices(
-        self, model: str, provider: str | None = None, *, at: datetime, context_tokens: int
+        self,
+        model: str,
+        provider: str | None = None,
+        *,
+        at: datetime,
+        context_tokens: int,
+        price_context: Mapping[str, str] | None = None,
     ) -> Prices:
         """Return the prices of one request; a repeated look-up reads memory only.
 
@@ -153,221 +210,79 @@ class GenaiPriceBook:
             When the request is made, with a time zone.
         context_tokens : int
             Total input of the request, cached or not.
+        price_context : mapping of str to str, optional
+            Such as ``{"service_tier": "flex"}``, ``{"speed": "fast"}`` or
+            ``{"processing": "batch"}``. Standard prices when left out.
 
         Raises
         ------
         UnknownPriceError
-            The model, the provider, or an input or output price of it, is unknown.
+            The model, the provider, an input or output price of it, or a price for an entry of
+            `price_context`, is unknown.
         InputError
             `at` has no time zone.
         """
-        listing = self._listings.get((model, provider)) or self._list(model, provider)
+        listing, priced = self._listings.get((model, provider)) or self._list(model, provider)
         if at.tzinfo is None:
             raise InputError("has no time zone", where="at", value=at, remedy="Give a UTC time")
-        key = (int(at.timestamp()) // _SLOT_SECONDS, bisect_left(listing.cliffs, context_tokens))
-        known = listing.priced.get(key)
+        key = (
+            int(at.timestamp()) // _SLOT_SECONDS,
+            bisect_left(listing.cliffs, context_tokens),
+            frozenset(price_context.items()) if price_context else None,
+        )
+        known = priced.get(key)
         if known is not None:
             return known
-        if len(listing.priced) >= _CACHE_ENTRIES:
-            listing.priced.clear()
-        found = self._priced(listing, at, context_tokens)
-        listing.priced[key] = found
+        if len(priced) >= _CACHE_ENTRIES:
+            priced.clear()
+        listed = listed_dollars(listing, at, context_tokens, price_context)
+        found = self._priced(listing, listed, at)
+        priced[key] = found
         return found
 
-    def _list(self, model: str, provider: str | None) -> _Listing:
-        try:
-            owner, info = self._data.find_provider_model(model, None, provider, None)
-        except LookupError as error:
-            raise _unknown(model, provider, "no price is known for this model") from error
+    def _list(self, model: str, provider: str | None) -> tuple[Listing, dict[_Key, Prices]]:
+        owner = self._overlay.new_model(model, provider)
+        if owner is not None:
+            listing = Listing(owner, model, None, ())
+        else:
+            try:
+                found, info = self._data.find_provider_model(model, None, provider, None)
+            except LookupError as error:
+                raise _unknown(model, provider, "no price is known for this model") from error
+            listing = Listing(found.id, info.id, info, cliffs_of(info))
         if len(self._listings) >= _CACHE_ENTRIES:
             self._listings.clear()
-        listing = _Listing(owner.id, info, _cliffs(info))
-        self._listings[model, provider] = listing
-        return listing
+        entry = self._listings[model, provider] = (listing, {})
+        return entry
 
-    def _priced(self, listing: _Listing, at: datetime, context_tokens: int) -> Prices:
-        info = listing.model
-        listed = info.get_prices(at)
-        base = _price(listed.input_mtok, context_tokens)
-        output = _price(listed.output_mtok, context_tokens)
-        if not base or not output:
-            missing = "output" if base else "input"
-            raise _unknown(info.id, listing.provider, f"no {missing} price is known")
-        read, write, write_1h, assumed = _cache_prices(listed, base, context_tokens)
-        dollars = {
-            "input": base,
-            "cache_read": read,
-            "cache_write_5m": write,
-            "cache_write_1h": write_1h,
-            "output": output,
+    def _priced(self, listing: Listing, listed: dict[str, Decimal], at: datetime) -> Prices:
+        day = at.astimezone(UTC).date()
+        window = None if listing.info is None else listing.info.context_window
+        known = {*listed, "context_window"} if window else listed.keys()
+        facts = {
+            name: fact
+            for name, fact in self._overlay.facts(listing.provider, listing.model, day).items()
+            if fact.overrides or name not in known
         }
+        dollars = with_facts(listed, facts)
+        for name in ("input", "output"):
+            if name not in dollars:
+                problem = f"no {name} price is known"
+                raise _unknown(listing.model, listing.provider, problem)
+        dollars, assumed = completed(dollars)
+        weights = {name: float(dollars[name] / dollars["input"]) for name in WEIGHTS}
+        told: dict[str, Any] = {name: facts[name].value for name in _TOLD if name in facts}
+        overridden = any(fact.overrides for fact in facts.values())
         return Prices(
-            model=info.id,
+            model=listing.model,
             provider=listing.provider,
-            cache_read=float(read / base),
-            cache_write_5m=float(write / base),
-            cache_write_1h=float(write_1h / base),
-            output=float(output / base),
-            dollars_per_million={name: float(value) for name, value in dollars.items()},
-            context_window=info.context_window,
-            source=self._source,
-            as_of=at.astimezone(UTC).date().isoformat(),
+            dollars_per_million={name: float(dollars[name]) for name in WEIGHTS},
+            source=f"{self._source}, {self._price_file}" if overridden else self._source,
+            as_of=day.isoformat(),
             assumed=assumed,
+            overlay_sources={name: fact.source for name, fact in facts.items()},
+            **({"context_window": window} | weights | told),
         )
-
-
-def weights_from(weights: Mapping[str, float]) -> Prices:
-    """Return caller-supplied weights as prices.
-
-    Parameters
-    ----------
-    weights : mapping of str to float
-        `cache_read`, `output`, and `cache_write` (or `cache_write_5m`) are required.
-        `cache_write_1h` defaults to twice the input where a write fee is charged, else to 1.
-        `input` defaults to 1; any other positive value rescales all of them, so prices in
-        dollars per million may be given as they are listed.
-
-    Raises
-    ------
-    InputError
-        A weight is missing, unknown, negative, not finite, or writes cost less than input.
-    """
-    _check_names(weights)
-    base = _weight(weights, "input") if "input" in weights else 1.0
-    if not base:
-        raise InputError("must be positive", where="weights.input", value=base, remedy="Give 1")
-    name = "cache_write_5m" if "cache_write_5m" in weights else "cache_write"
-    write = _write_weight(weights, name, base)
-    write_1h, assumed = _hour_weight(write)
-    if "cache_write_1h" in weights:
-        write_1h, assumed = _write_weight(weights, "cache_write_1h", base), ()
-    return Prices(
-        model="caller",
-        provider="caller",
-        cache_read=_weight(weights, "cache_read") / base,
-        cache_write_5m=write,
-        cache_write_1h=write_1h,
-        output=_weight(weights, "output") / base,
-        dollars_per_million={},
-        context_window=None,
-        source="caller",
-        as_of=None,
-        assumed=assumed,
-    )
-
-
-_NAMES = frozenset(
-    ("input", "cache_read", "cache_write", "cache_write_5m", "cache_write_1h", "output")
-)
-_LARGEST_WEIGHT = 1e6
-
-
-def _check_names(weights: Mapping[str, float]) -> None:
-    if not isinstance(weights, Mapping):
-        raise InputError(
-            "must be a mapping of names to numbers",
-            where="weights",
-            value=weights,
-            remedy="Give cache_read, cache_write and output",
-        )
-    for name in weights:
-        if name not in _NAMES:
-            raise InputError(
-                "is not a weight",
-                where=f"weights.{name}",
-                value=weights[name],
-                remedy=f"Known weights: {', '.join(sorted(_NAMES))}",
-            )
-    if "cache_write" in weights and "cache_write_5m" in weights:
-        raise InputError(
-            "is given twice, also as weights.cache_write_5m",
-            where="weights.cache_write",
-            value=weights["cache_write"],
-            remedy="Give one of them",
-        )
-
-
-def _weight(weights: Mapping[str, float], name: str) -> float:
-    value = weights.get(name)
-    if value is None:
-        raise InputError(
-            "is missing",
-            where=f"weights.{name}",
-            remedy="Give its price relative to the price of an uncached input token",
-        )
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not number or not 0 <= value <= _LARGEST_WEIGHT:
-        raise InputError(
-            f"must be a number from 0 to {_LARGEST_WEIGHT:.0f}",
-            where=f"weights.{name}",
-            value=value,
-            remedy="Give its price relative to the price of an uncached input token",
-        )
-    return float(value)
-
-
-def _write_weight(weights: Mapping[str, float], name: str, base: float) -> float:
-    weight = _weight(weights, name) / base
-    if weight < 1:
-        raise InputError(
-            "makes writing cheaper than input",
-            where=f"weights.{name}",
-            value=weights[name],
-            remedy="A written token is processed as input too: without a write fee give 1",
-        )
-    return weight
-
-
-def _hour_weight(write: float) -> tuple[float, tuple[str, ...]]:
-    """Return the 1 h write weight where none is listed, and the name of what was assumed."""
-    if write <= 1:
-        return write, ()
-    return max(write, HOUR_WRITE_WEIGHT), ("weights.cache_write_1h",)
-
-
-def _price(price: "Decimal | TieredPrices | None", context_tokens: int) -> Decimal | None:
-    """Return the price that holds for the whole of a request of this size."""
-    if price is None or isinstance(price, Decimal):
-        return price
-    found = price.base
-    for tier in price.tiers:
-        if context_tokens > tier.start:
-            found = tier.price
-    return found
-
-
-def _cache_prices(
-    listed: "ModelPrice", base: Decimal, context_tokens: int
-) -> tuple[Decimal, Decimal, Decimal, tuple[str, ...]]:
-    """Return the prices of a read, a write, a 1 h write, and the names of those assumed."""
-    assumed: list[str] = []
-    read = _price(listed.cache_read_mtok, context_tokens)
-    if not read:
-        assumed.append("weights.cache_read")
-        read = base
-    write = _price(listed.cache_write_5m_mtok or listed.cache_write_mtok, context_tokens) or base
-    if write < base:
-        assumed.append("weights.cache_write")
-        write = base
-    write_1h = _price(listed.cache_write_1h_mtok, context_tokens)
-    if not write_1h:
-        weight, names = _hour_weight(float(write / base))
-        assumed.extend(names)
-        write_1h = base * int(HOUR_WRITE_WEIGHT) if weight == HOUR_WRITE_WEIGHT else write
-    return read, write, write_1h, tuple(assumed)
-
-
-def _cliffs(info: "ModelInfo") -> tuple[int, ...]:
-    """Return every context size, in tokens, beyond which some price of a model changes."""
-    dated = info.prices if isinstance(info.prices, list) else None
-    listed = [entry.prices for entry in dated] if dated else [info.prices]
-    starts = {
-        tier.start
-        for prices in listed
-        for price in vars(prices).values()
-        for tier in getattr(price, "tiers", ())
-    }
-    return tuple(sorted(starts))
 
 
 def _unknown(model: str, provider: str | None, problem: str) -> UnknownPriceError:

@@ -4,9 +4,11 @@ from datetime import datetime
 from typing import NamedTuple
 
 from compactuary.errors import UnknownPriceError
-from policy.cost import CONTEXT_AFTER_TOKENS, CostTerms, Sizes, warm_summary
-from policy.prices import PriceBook, Prices, weights_from
+from policy.cost import CostTerms, warm_summary
+from policy.prices import PriceBook, Prices
 from policy.question import Question, missing_context, missing_model
+from policy.sizes import CONTEXT_AFTER_TOKENS, Sizes
+from policy.weights import weights_from
 
 __all__ = ["Quote", "quote"]
 

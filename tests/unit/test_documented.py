@@ -11,6 +11,7 @@ from api.app import create_app
 from api.schemas import ShouldCompact
 from cli.app import COMMANDS, make_app
 from ledger import database
+from policy.price_overlay import PRICES_VARIABLE
 
 ROOT = Path(__file__).parents[2]
 CLI = (ROOT / "docs" / "cli.md").read_text()
@@ -65,7 +66,7 @@ def test_every_field_of_the_question_is_documented():
 
 
 def test_every_setting_is_documented():
-    names = {database.DB_VARIABLE, settings.REFRESH_VARIABLE}
+    names = {database.DB_VARIABLE, settings.REFRESH_VARIABLE, PRICES_VARIABLE}
     in_code = {
         name
         for room in ("api", "cli", "ledger", "policy", "compactuary", "estimator", "migrations")

@@ -1,9 +1,10 @@
 import pytest
 
 from policy.break_even import break_even_requests, pays
-from policy.cost import Sizes, warm_summary
+from policy.cost import warm_summary
 from policy.guards import hard_limit, no_saving
-from policy.prices import weights_from
+from policy.sizes import Sizes
+from policy.weights import weights_from
 
 # The worked numbers of the pricing reference: X = 200k, P = 20k, S + R = 6k, I = .5k, X' = 35k.
 WORKED = Sizes(200_000, 35_000, prefix_tokens=20_000, summary_output_tokens=6_000)

@@ -10,7 +10,8 @@ from genai_prices import data_snapshot
 from genai_prices.types import TimeOfDateConstraint
 
 from compactuary.errors import InputError, MissingExtraError, UnknownPriceError
-from policy.prices import GenaiPriceBook, weights_from
+from policy.prices import GenaiPriceBook
+from policy.weights import weights_from
 
 pytestmark = pytest.mark.disable_socket
 
@@ -37,8 +38,8 @@ PUBLISHED = [
     ("deepseek-v4-pro", 200_000, 0.66, 1 / 30, 1, 1, 3, 1_000_000),
     ("deepseek-v4-flash", 200_000, 0.15, 0.02, 1, 1, 4, 1_000_000),
     ("kimi-k3", 200_000, 3, 0.10, 1, 2.0, 5, 1_048_576),
-    ("gemini-2.5-pro", 200_000, 1.25, 0.10, 1, 1, 8, None),
-    ("gemini-2.5-pro", 200_001, 2.5, 0.10, 1, 1, 6, None),
+    ("gemini-2.5-pro", 200_000, 1.25, 0.10, 1, 1, 8, 1_048_576),
+    ("gemini-2.5-pro", 200_001, 2.5, 0.10, 1, 1, 6, 1_048_576),
 ]
 
 
