@@ -17,7 +17,9 @@ INSTALLED := .venv/.installed
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-run: $(INSTALLED) ## migrate the ledger, fill it with the example if it is empty, serve on PORT
+# The example's turns are invented: they must not mix with real ones in the default ledger.
+run: export COMPACTUARY_DB ?= $(CURDIR)/.venv/example.db
+run: $(INSTALLED) ## migrate a ledger in .venv, fill it with the example if it is empty, serve on PORT
 	$(BIN)/compactuary db upgrade
 	$(BIN)/python -m examples .venv/example
 	$(BIN)/compactuary import --if-empty .venv/example

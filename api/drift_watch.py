@@ -202,7 +202,7 @@ def drift_report(connection: Connection) -> list[dict[str, Any]]:
             {
                 "role": role,
                 "status": "gathering a reference" if detector is None else "watching",
-                "reference_turns": sum(watch.reference.values()),
+                "reference_turns": int(_histogram(watch.reference).turns_with_a_call),
                 "reference_needed": MIN_REFERENCE_TURNS,
                 "turns_watched": 0 if detector is None else detector.turns,
                 "statistic": None if detector is None else _statistic(detector),

@@ -43,7 +43,10 @@ _Key = tuple[str, str]
 
 @dataclass(slots=True)
 class Estimates:
-    """Histograms and tables of the roles as of ``version``; only what changed is computed again.
+    """Histograms and tables of the roles as of ``version``.
+
+    The raw tables of roles that changed are made again, and every table that decides, because they
+    all borrow from those.
 
     Parameters
     ----------
@@ -164,12 +167,15 @@ class Estimates:
     def _keep(self, key: TableKey, table: RoleTable | None) -> None:
         """Take a table, with its bytes and their hash, or forget it."""
         self.tables.pop(key, None)
-        self.stored.pop(key, None)
+        before = self.stored.pop(key, None)
+        known = before and before.digest
         if table is not None:
             payload = orjson.dumps(table.to_payload())
+            digest = hashlib.sha256(payload).hexdigest()
             self.tables[key] = table
-            self.stored[key] = StoredTable(hashlib.sha256(payload).hexdigest(), payload)
-            self.unsaved.add(key)
+            self.stored[key] = StoredTable(digest, payload)
+            if digest != known:
+                self.unsaved.add(key)
 
     def snapshot(self, built_ms: int) -> Snapshot:
         """Return the tables as a snapshot; without any turn, those of the standard alone."""
@@ -177,11 +183,6 @@ class Estimates:
             self.estimate((), lambda _role: [])
         digests = {key: table.digest for key, table in self.stored.items()}
         return snapshot_of(self.version, built_ms, self.tables, digests)
-
-    def saved(self) -> None:
-        """Note that every table and every role's drift has been stored."""
-        self.unsaved.clear()
-        self.touched_roles.clear()
 
 
 def within_horizon(place: Place) -> Place:
@@ -224,8 +225,8 @@ def _decayed_lives(turns: Iterable[RecentTurn], unit: str) -> dict[str, LifeTabl
 def build_snapshot(connection: Connection, estimates: Estimates, built_ms: int) -> Snapshot:
     """Bring the estimates up to the ledger's version, and return them as a snapshot.
 
-    Costs what changed, not what the ledger holds: a role that changed is read back to seven
-    half-lives, and no further.
+    Costs what changed and the number of roles, not what the ledger holds: a role that changed is
+    read back to seven half-lives, and no further.
     """
     touched = estimates.apply(changes_since(connection, estimates.version))
     estimates.estimate(touched, lambda role: recent_turns(connection, role, RECENT_TURNS))

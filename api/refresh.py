@@ -60,6 +60,7 @@ class Refresher:
         self._estimates = Estimates()
         self._tables: dict[TableKey, RoleTable] = {}
         self._digests: dict[TableKey, str] = {}
+        self._stored_version: int | None = None
         self._wake = threading.Event()
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name="refresher", daemon=True)
@@ -84,12 +85,10 @@ class Refresher:
         """Load or build the snapshot of the ledger's version; a failure is kept in ``state``."""
         try:
             self._follow()
+            self._watch()
         except Exception as error:  # noqa: BLE001 - any fault is told, and none may end the thread
             ours = isinstance(error, CompactuaryError)
             told = str(error) if ours else f"{type(error).__name__}: {error}"
-            # What was left half-changed is made again from the ledger.
-            self._estimates = Estimates()
-            self._tables, self._digests = {}, {}
             self.state = replace(self.state, error=told, checked_ms=self._now_ms())
 
     def _run(self) -> None:
@@ -100,21 +99,38 @@ class Refresher:
                 self.refresh()
 
     def _follow(self) -> None:
+        """Have the snapshot of the ledger's version, and have it stored."""
         now_ms = self._now_ms()
         with reading(self._engine) as connection:
             version = current_version(connection)
-            if self.state.built_ms is not None and version == self.state.snapshot.version:
-                self.state = replace(self.state, checked_ms=now_ms, error=None)
-                return
-            stored = latest_snapshot(connection)
+            made = self.state.built_ms is not None and version == self.state.snapshot.version
+            stored = None if made else latest_snapshot(connection)
             if stored is not None and stored.version == version:
                 self._take(self._loaded(connection, stored), stored.built_ms)
-                return
+                self._stored_version = version
+            elif not made:
+                self._take(self._built(connection, now_ms), now_ms)
+        if self._stored_version != version:
+            self._store(self.state.snapshot, self.state.built_ms or now_ms)
+            self._stored_version = version
+        self.state = replace(self.state, checked_ms=now_ms, error=None)
+
+    def _watch(self) -> None:
+        """Show the detectors what this worker's snapshots brought; a fault is tried again."""
+        if self._estimates.touched_roles:
+            watch_drift(self._engine, self._estimates.touched_roles)
+            self._estimates.touched_roles.clear()
+
+    def _built(self, connection: Connection, now_ms: int) -> Snapshot:
+        try:
             snapshot = build_snapshot(connection, self._estimates, now_ms)
+        except Exception:
+            # What was left half-changed is made again from the ledger.
+            self._estimates = Estimates()
+            raise
         self._tables = dict(self._estimates.tables)
         self._digests = {key: table.digest for key, table in self._estimates.stored.items()}
-        self._take(snapshot, now_ms)
-        self._store(snapshot, now_ms)
+        return snapshot
 
     def _loaded(self, connection: Connection, stored: StoredSnapshot) -> Snapshot:
         """Return the stored snapshot, reading only the tables this worker does not have."""
@@ -144,6 +160,5 @@ class Refresher:
                 self._digests,
                 changed,
             )
-        watch_drift(self._engine, self._estimates.touched_roles)
         # Where another worker was faster, its tables are as new as these.
-        self._estimates.saved()
+        self._estimates.unsaved.clear()

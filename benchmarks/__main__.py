@@ -1,8 +1,11 @@
-"""``make bench``: every benchmark, one after the other."""
+"""``make bench``: every benchmark in a process of its own, so that none weighs on the next."""
 
-from benchmarks import estimator, import_tree, refresh, should_compact
+import subprocess
+import sys
+
+NAMES = ("should_compact", "refresh", "estimator", "import_tree")
 
 if __name__ == "__main__":
-    for benchmark in (should_compact, refresh, estimator, import_tree):
-        print(f"== {benchmark.__doc__.strip().splitlines()[0] if benchmark.__doc__ else ''}")
-        benchmark.main()
+    for name in NAMES:
+        print(f"== {name}", flush=True)
+        subprocess.run([sys.executable, "-m", f"benchmarks.{name}"], check=True)

@@ -145,8 +145,10 @@ def _rests_on(basis: Basis) -> str:
 def _evidence(basis: Basis) -> str:
     """Return how many turns tell of this age, and how much they count against what is borrowed."""
     turns = f"{basis.at_risk:,} turn{'' if basis.at_risk == 1 else 's'}"
-    seen = f"the {turns} that got furthest" if basis.extrapolated else f"{turns} seen at this age"
-    told = f"{seen}, {basis.ends:,} of them to the end"
+    if basis.extrapolated:
+        told = f"past the open tail, which rests on {turns}, {basis.ends:,} of them to the end"
+    else:
+        told = f"{turns} seen at this age, {basis.ends:,} of them to the end"
     if basis.half_life_turns is None:
         return told
     return (

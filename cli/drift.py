@@ -1,27 +1,35 @@
 """``compactuary drift``: which roles have changed."""
 
 import sys
-from typing import Any
+from typing import Annotated, Any
 
+import typer
 from sqlalchemy import Engine, select
 
 from api.drift_watch import drift_report, watch_drift
 from cli.ledger import open_ledger
 from cli.options import AsJson, Db
 from cli.output import print_json
-from ledger.database import reading
+from ledger.database import reading, writing
+from ledger.drift_states import forget_drift_states
 from ledger.schema import turns
 
 __all__ = ["drift_command"]
 
 
-def drift_command(db: Db = None, as_json: AsJson = False) -> None:
+def drift_command(
+    db: Db = None,
+    as_json: AsJson = False,
+    again: Annotated[
+        bool, typer.Option("--again", help="Start over from the first turn of every role.")
+    ] = False,
+) -> None:
     """Show which roles have changed, before and after.
 
     A role is watched once 300 turns make a reference; after an alarm the next 300 make a new one.
     """
     with open_ledger(db) as engine:
-        report = _up_to_date(engine)
+        report = _up_to_date(engine, again=again)
     if as_json:
         print_json(report)
     elif not report:
@@ -30,7 +38,10 @@ def drift_command(db: Db = None, as_json: AsJson = False) -> None:
         sys.stdout.write("".join(_told(row) for row in report))
 
 
-def _up_to_date(engine: Engine) -> list[dict[str, Any]]:
+def _up_to_date(engine: Engine, *, again: bool) -> list[dict[str, Any]]:
+    if again:
+        with writing(engine) as connection:
+            forget_drift_states(connection)
     with reading(engine) as connection:
         roles = connection.scalars(select(turns.c.role).distinct()).all()
     watch_drift(engine, roles)

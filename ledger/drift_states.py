@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from typing import Any
 
 import orjson
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, delete, select
 
 from ledger.schema import drift_states
 from ledger.upsert import upsert
 
-__all__ = ["read_drift_states", "write_drift_states"]
+__all__ = ["forget_drift_states", "read_drift_states", "write_drift_states"]
 
 
 def read_drift_states(connection: Connection, role: str | None = None) -> dict[str, dict[str, Any]]:
@@ -23,3 +23,8 @@ def write_drift_states(connection: Connection, states: Mapping[str, Mapping[str,
     """Store states of roles, over those that are there."""
     rows = [{"role": role, "state": orjson.dumps(state).decode()} for role, state in states.items()]
     upsert(connection, drift_states, rows, replace=("state",))
+
+
+def forget_drift_states(connection: Connection) -> None:
+    """Forget every state, so that detectors begin again with the first turns."""
+    connection.execute(delete(drift_states))

@@ -1,5 +1,6 @@
 """What a log file holds, told by its content: a transcript, a kind of table, or neither."""
 
+import csv
 from pathlib import Path
 
 import orjson
@@ -30,7 +31,7 @@ def format_of(path: Path) -> str | None:
         if ".csv" in path.suffixes:
             with open_log(path) as file:
                 header = file.readline().decode("utf-8-sig", "replace")
-            return kind_of(header.strip().split(","))
+            return kind_of(next(csv.reader([header.strip()]), []))
         for number, (line, _) in enumerate(whole_lines(path)):
             if number >= DETECTION_LINES:
                 break

@@ -265,7 +265,7 @@ class _Transaction:
             if sum(len(waiting.events) for waiting in self.waiting) >= BATCH_EVENTS:
                 self.settle()
             return
-        # Too long to be known good before it is recorded.
+        # Too long, or a table, which is checked only as it is recorded.
         self.settle()
         savepoint = self.connection.begin_nested()
         try:

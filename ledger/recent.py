@@ -67,7 +67,7 @@ def closed_since(
     """Return the role's next closed turns behind a place, in the order of time.
 
     Those without a time never come. A turn that comes in later than others of its role, though it
-    is older, is not told again.
+    is older, is never told.
     """
     statement = _columns().where(
         turns.c.role == role, turns.c.status != "open", turns.c.last_ms.is_not(None)

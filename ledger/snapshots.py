@@ -1,6 +1,6 @@
 """Stored snapshots: life tables as bytes, built by one process and loaded by the others."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -70,8 +70,8 @@ def store_snapshot(
         return False
     stored = dict(_digests(connection))
     gone = stored.keys() - digests.keys()
-    if gone:
-        connection.execute(delete(snapshot_tables).where(tuple_(*_PLACE).in_(gone)))
+    for places in _portions(gone):
+        connection.execute(delete(snapshot_tables).where(tuple_(*_PLACE).in_(places)))
     rows = [
         {
             **dict(zip(_PLACE_NAMES, place, strict=True)),
@@ -111,12 +111,20 @@ def load_tables(
     """
     digests = dict(_digests(connection))
     wanted = [place for place, digest in digests.items() if known.get(place) != digest]
-    if not wanted:
-        return digests, {}
-    found = connection.execute(
-        select(*_PLACE, snapshot_tables.c.payload).where(tuple_(*_PLACE).in_(wanted))
-    )
-    return digests, {_place(row): bytes(row.payload) for row in found}
+    payloads: dict[Place, bytes] = {}
+    for places in _portions(wanted):
+        found = connection.execute(
+            select(*_PLACE, snapshot_tables.c.payload).where(tuple_(*_PLACE).in_(places))
+        )
+        payloads |= {_place(row): bytes(row.payload) for row in found}
+    return digests, payloads
+
+
+def _portions(places: Iterable[Place]) -> Iterator[list[Place]]:
+    """Yield places a thousand at a time: a statement has room for a limited number of values."""
+    rest = list(places)
+    for start in range(0, len(rest), 1000):
+        yield rest[start : start + 1000]
 
 
 def _digests(connection: Connection) -> list[tuple[Place, str]]:

@@ -159,7 +159,9 @@ def _comparison_text(question: Question, estimate: _Estimate, break_even: float)
     made = question.calls
     source, standard = estimate.found.table.source, estimate.found.standard
     elsewhere = standard.name if standard else "a standard table"
-    whose = _WHOSE[source].format(role=question.role, standard=elsewhere)
+    whose = _WHOSE[source].format(
+        role=question.role, table=estimate.found.table.role, standard=elsewhere
+    )
     if question.unit == "requests":
         noun, in_requests = "request", ""
     else:
@@ -173,7 +175,7 @@ def _comparison_text(question: Question, estimate: _Estimate, break_even: float)
 
 
 _WHOSE = {
-    "role": "{role} turns",
+    "role": "{table} turns",
     "all_roles": "No {role} turn has ended yet. Turns of all roles",
     "standard": "No turn has ended in this ledger yet. Turns elsewhere ({standard})",
     "none": "Turns",

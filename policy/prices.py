@@ -291,5 +291,6 @@ def _unknown(model: str, provider: str | None, problem: str) -> UnknownPriceErro
         problem,
         where=where,
         value=model,
-        remedy="Give weights, or cost and saving, or name another provider",
+        remedy="Name its provider, give weights, or put its prices into the file that "
+        "COMPACTUARY_PRICES names",
     )

@@ -47,7 +47,7 @@ class Snapshot:
     Parameters
     ----------
     version : int
-        Grows with every snapshot that is built.
+        The ledger's version that the tables were made from.
     built_at : str
         ISO 8601 date and time.
     content_hash : str

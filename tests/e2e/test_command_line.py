@@ -44,7 +44,7 @@ def test_beyond_the_tail_the_text_does_not_claim_turns_of_that_age(compactuary, 
     words = ["decide", "--db", example_ledger, "--role", "dev-front", "--calls", "5000"]
     done = compactuary(*words, "--cost", "60000", "--saving", "3500")
     assert "412 turns of dev-front" in done.out
-    assert "that got furthest" in done.out
+    assert "past the open tail" in done.out
     assert "seen at this age" not in done.out
 
 

@@ -119,3 +119,29 @@ def test_the_service_finds_what_the_command_finds(compactuary, serve, ledger_fil
         time.sleep(0.05)
     command = json.loads(compactuary("drift", "--json", "--db", served).out)
     assert command == client.get("/drift").json()
+
+
+def test_turns_imported_behind_a_detector_are_seen_once_it_starts_again(
+    compactuary, tmp_path, lives
+):
+    """The 300 reference turns of the role that changed come in after its later ones."""
+    ledger = tmp_path / "late.db"
+    begin = datetime(2026, 1, 1, tzinfo=UTC)
+
+    def written(numbers):
+        lines = ["role,turn_id,tool_calls,started_at,ended_at"]
+        for number in numbers:
+            at = (begin + timedelta(hours=number)).isoformat()
+            lines.append(f"changed,t{number},{lives['changed'][number]},{at},{at}")
+        path = tmp_path / f"from-{numbers[0]}.csv"
+        path.write_text("\n".join(lines) + "\n")
+        return path
+
+    count = len(lives["changed"])
+    compactuary("import", "--db", ledger, written(range(300, count)))
+    assert json.loads(compactuary("drift", "--json", "--db", ledger).out)[0]["alarms"] == []
+    compactuary("import", "--db", ledger, written(range(300)))
+    [row] = json.loads(compactuary("drift", "--json", "--db", ledger).out)
+    assert row["alarms"] == []
+    [row] = json.loads(compactuary("drift", "--again", "--json", "--db", ledger).out)
+    assert [alarm["direction"] for alarm in row["alarms"]] == ["longer"]

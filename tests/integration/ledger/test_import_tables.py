@@ -10,6 +10,7 @@ from sqlalchemy import select
 from examples.claude_code_tree import write_tree
 from ledger.database import open_engine, reading
 from ledger.exports import export_columns, export_rows
+from ledger.importing import import_logs
 from ledger.schema import compactions, histogram, requests, turns
 from migrations.upgrade import upgrade
 from tests.integration.ledger.rows import (
@@ -136,3 +137,14 @@ def test_what_export_writes_gives_the_same_ledger(ledger, tmp_path, suffix):
     assert imported(ledger, tables, reread=True) == []
     assert rows_of(ledger) == before
     source.dispose()
+
+
+def test_a_header_in_quotes_is_read(sqlite_ledger, tmp_path):
+    table = tmp_path / "turns.csv"
+    table.write_text('"role","tool_calls","status"\n"main, of two","7","ended"\n')
+    [report] = import_logs(sqlite_ledger, [table])
+    assert report.error is None
+    with reading(sqlite_ledger) as connection:
+        assert [(row.role, row.tool_calls) for row in connection.execute(select(turns))] == [
+            ("main, of two", 7)
+        ]

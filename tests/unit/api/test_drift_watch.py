@@ -65,7 +65,7 @@ def test_three_hundred_turns_with_a_call_make_a_reference(tell, watch):
     told = [0, *[10] * 298, 0]
     tell(turns(told))
     row = watch()["main"]
-    assert (row["status"], row["reference_turns"]) == ("gathering a reference", 300)
+    assert (row["status"], row["reference_turns"]) == ("gathering a reference", 298)
     assert (row["reference_needed"], row["statistic"], row["threshold"]) == (300, None, None)
     tell(turns([20, 20], first=300))
     row = watch()["main"]

@@ -10,6 +10,7 @@ from ledger.database import open_engine, reading, writing
 from ledger.drift_states import read_drift_states
 from ledger.events import TurnReached, TurnStarted
 from ledger.recording import record
+from ledger.snapshots import latest_snapshot
 
 NOW_MS = 1_800_000_000_000
 
@@ -229,3 +230,44 @@ def test_the_thread_looks_again_and_stops_when_told(sqlite_ledger):
     refresher.stop()
     assert remaining(refresher) == pytest.approx(4)
     assert not refresher._thread.is_alive()
+
+
+def test_a_failed_store_is_told_until_it_succeeds(sqlite_ledger, refresher, monkeypatch):
+    tell(sqlite_ledger, finished("a", 4))
+
+    def fails(*_arguments):
+        raise LedgerError("the disk is full")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(refresh, "store_snapshot", fails)
+        for _ in range(2):
+            refresher.refresh()
+            assert refresher.state.error == "the disk is full"
+            assert remaining(refresher) == pytest.approx(4)
+    refresher.refresh()
+    assert refresher.state.error is None
+    with reading(sqlite_ledger) as connection:
+        stored = latest_snapshot(connection)
+    assert stored is not None
+    assert stored.content_hash == refresher.state.snapshot.content_hash
+
+
+def test_a_fault_of_the_watch_costs_no_estimates_and_is_tried_again(
+    sqlite_ledger, refresher, monkeypatch
+):
+    started, _ = finished("a", 4)
+    tell(sqlite_ledger, [started, TurnReached("a", "s", "ended", None, NOW_MS, 4)])
+
+    def fails(_engine, _roles):
+        raise KeyError("detector")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(refresh, "watch_drift", fails)
+        refresher.refresh()
+        kept = refresher._estimates
+    assert refresher.state.error == "KeyError: 'detector'"
+    refresher.refresh()
+    assert refresher.state.error is None
+    assert refresher._estimates is kept
+    with reading(sqlite_ledger) as connection:
+        assert set(read_drift_states(connection)) == {"main"}
