@@ -43,7 +43,7 @@ def test_a_small_role_borrows(decided):
 def test_beyond_its_tail_a_role_says_so(decided):
     lines, answer = decided("--role", "dev-front", "--calls", 900)
     assert answer["basis"]["extrapolated"]
-    assert lines["evidence"].startswith("past the open tail, which rests on 20 turns, 20 of them to the end")
+    assert lines["evidence"].startswith("past the open tail, which rests on 20 turns, 20 ")
     assert lines["rests on"].startswith("412 turns of dev-front (")
 
 
