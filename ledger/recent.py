@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Row, Select, and_, or_, select
+from sqlalchemy import Connection, Select, and_, or_, select
 
 from ledger.histogram import TOOL_CALLS, Place, calls_place, requests_place
 from ledger.schema import turns
@@ -48,13 +48,14 @@ def recent_turns(connection: Connection, role: str, limit: int) -> list[RecentTu
     of_role = _columns().where(turns.c.role == role)
     untimed = turns.c.last_ms.is_(None)
     by_id = turns.c.turn_id.desc()
+    # A turn that is still open is the newest there is, whether it tells a time or not. Which of
+    # them tells none is asked here: asked of the database, it would look through all untimed ones.
+    standing = of_role.where(turns.c.status == "open").order_by(by_id)
+    rows = [row for row in connection.execute(standing) if row.last_ms is None][:limit]
     parts = (
-        # A turn that is still open is the newest there is, whether it tells a time or not.
-        of_role.where(untimed, turns.c.status == "open").order_by(by_id),
         of_role.where(turns.c.last_ms.is_not(None)).order_by(turns.c.last_ms.desc(), by_id),
         of_role.where(untimed, turns.c.status != "open").order_by(by_id),
     )
-    rows: list[Row[Any]] = []
     for part in parts:
         if len(rows) < limit:
             rows += connection.execute(part.limit(limit - len(rows))).all()
