@@ -1,4 +1,4 @@
-"""Drift: every closed turn of a role is shown once to its detector, in the order of time."""
+"""Drift: a role's closed turns are shown to its detector in the order of time, looking forward."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field

@@ -25,10 +25,10 @@ from policy.snapshot import Snapshot, TableKey
 
 __all__ = [
     "ALL_ROLES",
-    "MIN_PACE_TURNS",
     "RECENT_TURNS",
     "Estimates",
     "build_snapshot",
+    "learned_pace",
     "snapshot_of",
     "within_horizon",
 ]
@@ -57,12 +57,11 @@ class Estimates:
     version: int = 0
     cells: dict[_Key, dict[Cell, int]] = field(default_factory=dict)
     open_cells: dict[_Key, Counter[Cell]] = field(default_factory=dict)
-    paces: dict[_Key, Pace] = field(default_factory=dict)
+    paces: dict[str, dict[str, Pace]] = field(default_factory=dict)
     places: dict[str, Counter[tuple[int, int, bool]]] = field(default_factory=dict)
     lives: dict[str, Lives] = field(default_factory=dict)
     tables: dict[TableKey, RoleTable] = field(default_factory=dict)
     stored: dict[TableKey, StoredTable] = field(default_factory=dict)
-    unsaved: set[TableKey] = field(default_factory=set)
     touched_roles: set[str] = field(default_factory=set)
 
     def apply(self, changes: Changes) -> set[_Key]:
@@ -84,7 +83,8 @@ class Estimates:
                 for cell in now | before:
                     self._shift(cell, now[cell] - before[cell])
         self.open_cells = opened
-        self.paces |= changes.paces
+        for (role, model), pace in changes.paces.items():
+            self.paces.setdefault(role, {})[model] = pace
         paced = {role for role, _ in changes.paces}
         touched |= {(key.unit, key.role) for key in self.tables if key.role in paced}
         self.version = changes.version
@@ -97,10 +97,9 @@ class Estimates:
 
     def pace(self, role: str | None) -> float | None:
         """Return a role's requests per tool call, of all roles for None, or None if unknown."""
-        own = sum((pace for (name, _), pace in self.paces.items() if role in (None, name)), Pace())
-        if own.turns < MIN_PACE_TURNS or not own.tool_calls:
-            return None
-        return own.requests / own.tool_calls
+        if role is not None:
+            return learned_pace(self.paces.get(role, {}).values())
+        return learned_pace(pace for models in self.paces.values() for pace in models.values())
 
     def estimate(self, touched: Iterable[_Key], recent: Callable[[str], list[RecentTurn]]) -> None:
         """Make the tables again that the pairs named touch.
@@ -167,15 +166,11 @@ class Estimates:
     def _keep(self, key: TableKey, table: RoleTable | None) -> None:
         """Take a table, with its bytes and their hash, or forget it."""
         self.tables.pop(key, None)
-        before = self.stored.pop(key, None)
-        known = before and before.digest
+        self.stored.pop(key, None)
         if table is not None:
             payload = orjson.dumps(table.to_payload())
-            digest = hashlib.sha256(payload).hexdigest()
             self.tables[key] = table
-            self.stored[key] = StoredTable(digest, payload)
-            if digest != known:
-                self.unsaved.add(key)
+            self.stored[key] = StoredTable(hashlib.sha256(payload).hexdigest(), payload)
 
     def snapshot(self, built_ms: int) -> Snapshot:
         """Return the tables as a snapshot; without any turn, those of the standard alone."""
@@ -183,6 +178,14 @@ class Estimates:
             self.estimate((), lambda _role: [])
         digests = {key: table.digest for key, table in self.stored.items()}
         return snapshot_of(self.version, built_ms, self.tables, digests)
+
+
+def learned_pace(paces: Iterable[Pace]) -> float | None:
+    """Return requests per tool call over all of these, or None where too few turns tell both."""
+    own = sum(paces, Pace())
+    if own.turns < MIN_PACE_TURNS or not own.tool_calls:
+        return None
+    return own.requests / own.tool_calls
 
 
 def within_horizon(place: Place) -> Place:

@@ -148,17 +148,9 @@ class Refresher:
         )
 
     def _store(self, snapshot: Snapshot, built_ms: int) -> None:
-        changed = {
-            key: self._estimates.stored[key]
-            for key in self._estimates.unsaved
-            if key in self._estimates.stored
-        }
         with writing(self._engine) as connection:
             store_snapshot(
                 connection,
                 StoredSnapshot(snapshot.version, built_ms, snapshot.content_hash),
-                self._digests,
-                changed,
+                self._estimates.stored,
             )
-        # Where another worker was faster, its tables are as new as these.
-        self._estimates.unsaved.clear()

@@ -30,6 +30,7 @@ from api.schemas import (
 )
 from api.service import service_of
 from compactuary.errors import InputError
+from ledger.among import among
 from ledger.clock import milliseconds
 from ledger.database import writing
 from ledger.events import CompactionMade, Event, RequestMade, TurnReached, TurnStarted
@@ -44,8 +45,6 @@ router = APIRouter(tags=["turns"], responses=PROBLEM_RESPONSES | CONFLICT)
 SOURCE = "api"
 #: Events recorded in one go when many finished turns come in.
 _BATCH_EVENTS = 4000
-#: Ids named in one statement: every database takes as many.
-_BATCH_IDS = 500
 
 TurnId = Annotated[Name, Path()]
 
@@ -275,13 +274,9 @@ def _finished(row: FinishedTurn, session_id: str, where: str) -> list[Event]:
 
 def _identities(connection: Connection, turn_ids: Sequence[str]) -> dict[str, dict[str, Any]]:
     """Return the role and session of those of the turns that the ledger has."""
-    found: dict[str, dict[str, Any]] = {}
-    for start in range(0, len(turn_ids), _BATCH_IDS):
-        some = turn_ids[start : start + _BATCH_IDS]
-        named = select(turns.c.turn_id, turns.c.role, turns.c.session_id)
-        for row in connection.execute(named.where(turns.c.turn_id.in_(some))).mappings():
-            found[row["turn_id"]] = dict(row)
-    return found
+    named = select(turns.c.turn_id, turns.c.role, turns.c.session_id)
+    found = connection.execute(named.where(among(connection, turns.c.turn_id, turn_ids)))
+    return {row["turn_id"]: dict(row) for row in found.mappings()}
 
 
 def _compaction(connection: Connection, compaction_id: str) -> dict[str, Any] | None:

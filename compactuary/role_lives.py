@@ -9,12 +9,12 @@ from typing import NamedTuple, TypeAlias
 
 from sqlalchemy import Connection
 
-from api.estimates import ALL_ROLES, MIN_PACE_TURNS, within_horizon
+from api.estimates import ALL_ROLES, learned_pace, within_horizon
 from compactuary.errors import InputError, UnknownPriceError
 from estimator.decay import Change, DecayedHistogram, Place
 from estimator.histogram import Histogram, merge
 from estimator.note_table import UNITS, RoleLife
-from ledger.estimates import Changes, Pace, changes_since
+from ledger.estimates import Changes, changes_since
 from ledger.histogram import TOOL_CALLS, Cell
 from ledger.recent import RecentTurn, recent_turns
 from policy.break_even import break_even_requests
@@ -290,11 +290,8 @@ def _commonest_model(cells: Mapping[Cell, int]) -> str | None:
 
 
 def _pace(changes: Changes, role: str, model: str | None) -> float | None:
-    paces = (
+    return learned_pace(
         pace
         for (name, of_model), pace in changes.paces.items()
         if role in (ALL_ROLES, name) and model in (None, of_model)
     )
-    own = sum(paces, Pace())
-    enough = own.turns >= MIN_PACE_TURNS and own.tool_calls
-    return own.requests / own.tool_calls if enough else None

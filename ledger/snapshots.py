@@ -53,24 +53,20 @@ def latest_snapshot(connection: Connection) -> StoredSnapshot | None:
 def store_snapshot(
     connection: Connection,
     snapshot: StoredSnapshot,
-    digests: Mapping[_P, str],
-    changed: Mapping[_P, StoredTable],
+    tables: Mapping[_P, StoredTable],
 ) -> bool:
     """Store a snapshot, unless the stored one is as new; return whether it was stored.
 
     Parameters
     ----------
-    digests : mapping of place to str
-        Every table of the snapshot.
-    changed : mapping of place to StoredTable
-        Those that may differ from the stored ones; they must cover all that do.
+    tables : mapping of place to StoredTable
+        Every table of the snapshot; those whose digest is stored already are not written again.
     """
     known = latest_snapshot(connection)
     if known is not None and known.version >= snapshot.version:
         return False
     stored = dict(_digests(connection))
-    gone = stored.keys() - digests.keys()
-    for places in _portions(gone):
+    for places in _portions(stored.keys() - tables.keys()):
         connection.execute(delete(snapshot_tables).where(tuple_(*_PLACE).in_(places)))
     rows = [
         {
@@ -78,7 +74,7 @@ def store_snapshot(
             "digest": table.digest,
             "payload": table.payload,
         }
-        for place, table in changed.items()
+        for place, table in tables.items()
         if stored.get(place) != table.digest
     ]
     upsert(connection, snapshot_tables, rows, replace=("digest", "payload"))

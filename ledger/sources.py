@@ -9,6 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, select
 
 from compactuary.errors import SourceError
+from ledger.among import among
 from ledger.readers.lines import fingerprint
 from ledger.schema import sources
 from ledger.upsert import upsert
@@ -22,9 +23,6 @@ __all__ = [
     "stat_of",
     "unchanged",
 ]
-
-#: Paths looked up in one statement.
-_PATHS_AT_ONCE = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +38,10 @@ class Source:
 
 def known_sources(connection: Connection, paths: Sequence[Path] | None = None) -> dict[str, Source]:
     """Return the files read before by path: those named, or all."""
-    if paths is None:
-        return {row.path: _source(row) for row in connection.execute(select(sources))}
-    found: dict[str, Source] = {}
-    for first in range(0, len(paths), _PATHS_AT_ONCE):
-        names = [str(path) for path in paths[first : first + _PATHS_AT_ONCE]]
-        rows = connection.execute(select(sources).where(sources.c.path.in_(names)))
-        found |= {row.path: _source(row) for row in rows}
-    return found
+    wanted = select(sources)
+    if paths is not None:
+        wanted = wanted.where(among(connection, sources.c.path, map(str, paths)))
+    return {row.path: _source(row) for row in connection.execute(wanted)}
 
 
 def _source(row: Row[Any]) -> Source:

@@ -271,3 +271,19 @@ def test_a_fault_of_the_watch_costs_no_estimates_and_is_tried_again(
     assert refresher._estimates is kept
     with reading(sqlite_ledger) as connection:
         assert set(read_drift_states(connection)) == {"main"}
+
+
+def test_a_table_that_another_worker_changed_meanwhile_is_stored_again(sqlite_ledger, clock):
+    """It is as this worker had it before, but no longer as it is stored."""
+    one, other, third = (Refresher(sqlite_ledger, 3600, clock) for _ in range(3))
+    started, reached = finished("a", 4)
+    tell(sqlite_ledger, [started, reached])
+    one.refresh()
+    for calls, worker in ((9, other), (4, one)):
+        tell(sqlite_ledger, [TurnReached("a", "s", "ended", None, None, calls)])
+        worker.refresh()
+        assert remaining(worker) == pytest.approx(calls)
+    third.refresh()
+    assert remaining(third) == pytest.approx(4)
+    assert third.state.snapshot.tables == one.state.snapshot.tables
+    assert third.state.snapshot.decisive == one.state.snapshot.decisive
