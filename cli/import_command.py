@@ -16,7 +16,7 @@ from cli.output import print_json, say
 from compactuary.errors import SourceError
 from ledger.database import reading
 from ledger.importing import FileReport, ImportOptions, import_logs
-from ledger.readers.discovery import log_files, usual_folders
+from ledger.readers.discovery import USUAL_FOLDERS, log_files, usual_folders
 from ledger.recording import Recorded
 from ledger.schema import turns
 
@@ -30,8 +30,9 @@ def import_command(
     paths: Annotated[
         list[Path] | None,
         typer.Argument(
-            help="Files or folders: Claude Code transcripts, tables of turns, requests or "
-            "compactions (CSV, JSON lines), plain or .gz. Default: the usual folders.",
+            help="Files or folders: logs of Claude Code, Codex, OpenCode, Pi, Gemini CLI, "
+            "tau-bench, SWE-agent, OpenTelemetry (OTLP JSON); tables of turns, requests or "
+            "compactions (CSV, JSON lines); plain or .gz. Default: the usual folders.",
             show_default=False,
         ),
     ] = None,
@@ -93,8 +94,9 @@ def _chosen(paths: Sequence[Path] | None) -> list[Path]:
         return list(paths)
     found = usual_folders()
     if not found:
+        places = (f"~/{base}{f' or ${name}' if name else ''}" for name, base, _ in USUAL_FOLDERS)
         raise SourceError(
-            "no logs in the usual folders (~/.claude/projects, $CLAUDE_CONFIG_DIR/projects)",
+            f"no logs in the usual folders ({', '.join(places)})",
             where="PATH",
             remedy="Name the folder: compactuary import PATH.",
         )

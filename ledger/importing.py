@@ -13,10 +13,9 @@ from sqlalchemy import Connection, Engine, bindparam, select
 
 from compactuary.errors import InputError, SourceError
 from ledger.database import reading, writing
-from ledger.formats import EMPTY, format_of
+from ledger.formats import DOCUMENTS, EMPTY, format_of
 from ledger.log_file import ImportOptions, LogFile
-from ledger.readers.claude_code import HARNESS
-from ledger.readers.discovery import log_files
+from ledger.readers.discovery import is_document, log_files
 from ledger.readers.tables import KINDS
 from ledger.recording import Recorded, record, record_each
 from ledger.schema import threads
@@ -100,8 +99,10 @@ def import_logs(
             if report.outcome == "unrecognised" and report.path in named:
                 error = _unrecognised(report.path)
                 report = replace(report, outcome="refused", error=error)  # noqa: PLW2901
-            reports.append(report)
             progress(report)
+            # Much in a folder is JSON, and no log: nothing to tell of.
+            if report.outcome != "unrecognised" or not is_document(report.path):
+                reports.append(report)
     return reports
 
 
@@ -148,7 +149,7 @@ _NOTHING_TO_READ = (UNCHANGED, EMPTY, None)
 
 def _unrecognised(path: Path) -> SourceError:
     return SourceError(
-        "neither a Claude Code transcript nor a table of turns, requests or compactions",
+        "neither a log of a known agent nor a table of turns, requests or compactions",
         where=str(path),
         remedy="A table of turns needs the columns role and tool_calls.",
     )
@@ -250,7 +251,7 @@ class _Transaction:
         known = self.known.get(str(path))
         if known and unchanged(path, known):
             return None  # another importer was faster
-        if known and not self.options.reread:
+        if known and not self.options.reread and kind not in DOCUMENTS:
             refuse_replaced(path, stat.st_size, known)
         if self.options.reread:
             known = None
@@ -259,7 +260,7 @@ class _Transaction:
     def _read(self, file: LogFile) -> None:
         batches = file.batches(self._saved_thread, self.options, BATCH_EVENTS)
         first = next(batches, None)
-        if first is None and file.kind == HARNESS:
+        if first is None and file.kind not in KINDS:
             self.waiting.append(file)
             self.states |= file.states
             if sum(len(waiting.events) for waiting in self.waiting) >= BATCH_EVENTS:

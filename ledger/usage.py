@@ -38,6 +38,9 @@ _TELLING: Mapping[str, frozenset[str]] = {
         "langchain": "input_token_details output_token_details",
         "codex": "cached_input_tokens cache_write_input_tokens reasoning_output_tokens "
         "last_token_usage total_token_usage",
+        "pi": "cacheRead cacheWrite",
+        "opencode": "cache.read cache.write",
+        "gemini_cli": "cached thoughts",
         "otel": "gen_ai.usage.input_tokens gen_ai.usage.prompt_tokens "
         "gen_ai.usage.output_tokens gen_ai.usage.completion_tokens "
         "gen_ai.usage.cache_read.input_tokens gen_ai.usage.cache_creation.input_tokens "
@@ -55,6 +58,9 @@ _LITELLM = frozenset(
         "prompt_tokens_details.cache_creation_token_details",
     }
 )
+#: Conventions of agents' logs that name the output as this project does, and what they share.
+_LOGGED = frozenset({"pi", "opencode", "gemini_cli"})
+_SHARED = frozenset({"output", "reasoning"})
 _XAI = frozenset({"num_sources_used", "cost_in_usd_ticks"})
 _CHAT = frozenset({"openai_chat", "xai_chat"})
 #: What may be named where the fields tell one of the first: they have all these fields too.
@@ -83,9 +89,10 @@ def usage_from(raw: Mapping[str, Any], convention: str | None = None) -> Usage:
         fields tell the same count differently; the convention is unknown, is not the object's,
         or is needed because the fields leave it open.
     """
-    if convention is None and not _OWN.isdisjoint(raw):
-        return CONVENTIONS["own"](raw)
     fitting = _fitting(raw)
+    own = _OWN.intersection(raw)
+    if convention is None and own and (own - _SHARED or fitting.isdisjoint(_LOGGED)):
+        return CONVENTIONS["own"](raw)
     if convention is not None:
         return CONVENTIONS[_named(convention, fitting, raw)](raw)
     if not fitting:

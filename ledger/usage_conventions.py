@@ -252,6 +252,49 @@ def _attributes(raw: Raw) -> tuple[int, int, int, dict[str, int]]:
     )
 
 
+def _pi(raw: Raw) -> Usage:
+    lifetimes = part(raw, "cttl")
+    write_5m, write_1h = tokens(lifetimes, "ephemeral5m"), tokens(lifetimes, "ephemeral1h")
+    written = tokens_or_none(raw, "cacheWrite")
+    return Usage(
+        uncached=tokens(raw, "input"),
+        cache_read=tokens(raw, "cacheRead"),
+        cache_write_5m=write_5m,
+        cache_write_1h=write_1h,
+        cache_write_other=write_rest("cacheWrite", written, write_5m + write_1h),
+        output=tokens(raw, "output"),
+        reasoning=_agreed((raw, "reasoning"), (raw, "reasoningTokens")),
+    )
+
+
+def _opencode(raw: Raw) -> Usage:
+    cache = part(raw, "cache")
+    uncached, output = tokens(raw, "input"), tokens(raw, "output")
+    read, written = tokens(cache, "read"), tokens(cache, "write")
+    reasoning = tokens(raw, "reasoning")
+    # Reasoning stands beside the output, unless the total shows that it is a part of it.
+    inside = tokens_or_none(raw, "total") == uncached + read + written + output
+    return Usage(
+        uncached=uncached,
+        cache_read=read,
+        cache_write_other=written,
+        output=output if inside else output + reasoning,
+        reasoning=reasoning,
+    )
+
+
+def _gemini_cli(raw: Raw) -> Usage:
+    thoughts = tokens(raw, "thoughts")
+    usage = classes_of_total(
+        "input",
+        tokens(raw, "input"),
+        read=tokens(raw, "cached"),
+        output=tokens(raw, "output") + thoughts,
+        reasoning=thoughts,
+    )
+    return replace(usage, uncached=usage.uncached + tokens(raw, "tool"))
+
+
 def _agreed(*places: tuple[Raw, str]) -> int:
     """Return a count told in several places, 0 where it is told in none."""
     told: dict[int, str] = {}
@@ -289,6 +332,9 @@ CONVENTIONS: Mapping[str, Callable[[Raw], Usage]] = {
     "litellm_uncached": _litellm_uncached,
     "langchain": _langchain,
     "codex": _codex,
+    "pi": _pi,
+    "opencode": _opencode,
+    "gemini_cli": _gemini_cli,
     "otel": _otel,
     "otel_uncached": _otel_uncached,
 }

@@ -6,20 +6,36 @@ from pathlib import Path
 
 from compactuary.errors import SourceError
 
-__all__ = ["ENDINGS", "log_files", "usual_folders"]
+__all__ = ["ENDINGS", "USUAL_FOLDERS", "is_document", "log_files", "usual_folders"]
 
-ENDINGS = (".jsonl", ".csv", ".jsonl.gz", ".csv.gz")
+#: Where agents keep their logs: the variable that moves the base, the base in the home folder,
+#: and the folders of logs in it.
+USUAL_FOLDERS = (
+    ("CLAUDE_CONFIG_DIR", ".claude", ("projects",)),
+    ("CODEX_HOME", ".codex", ("sessions", "archived_sessions")),
+    ("PI_CODING_AGENT_DIR", ".pi/agent", ("sessions",)),
+    ("PI_CODING_AGENT_DIR", ".omp/agent", ("sessions",)),
+    ("", ".gemini", ("tmp",)),
+)
+#: Endings of logs that are one JSON document, as much else is in a folder.
+_DOCUMENTS = (".json", ".traj", ".json.gz", ".traj.gz")
+ENDINGS = (".jsonl", ".csv", ".jsonl.gz", ".csv.gz", *_DOCUMENTS)
+
+
+def is_document(path: Path) -> bool:
+    """Say whether a file is named like one JSON document, not like lines."""
+    return path.name.endswith(_DOCUMENTS)
 
 
 def usual_folders(environment: Mapping[str, str] = os.environ) -> list[Path]:
     """Return the folders where agents keep their logs on this machine, those that exist."""
-    found: list[Path] = []
-    configured = environment.get("CLAUDE_CONFIG_DIR")
     home = Path(environment.get("HOME") or Path.home())
-    for base in (Path(configured) if configured else None, home / ".claude"):
-        if base is not None and (base / "projects").is_dir() and base / "projects" not in found:
-            found.append(base / "projects")
-    return found
+    found: dict[Path, None] = {}
+    for variable, usual, names in USUAL_FOLDERS:
+        moved = environment.get(variable)
+        for base in (*((Path(moved),) if moved else ()), home / usual):
+            found |= {base / name: None for name in names if (base / name).is_dir()}
+    return list(found)
 
 
 def log_files(paths: Sequence[Path]) -> list[Path]:

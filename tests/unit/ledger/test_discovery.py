@@ -19,9 +19,11 @@ def test_a_folder_is_searched_through_in_the_order_of_names(tmp_path):
         touch(tmp_path / "p" / "b.jsonl.gz"),
         touch(tmp_path / "t.csv"),
         touch(tmp_path / "t2.csv.gz"),
+        touch(tmp_path / "p" / "session.json"),
+        touch(tmp_path / "p" / "task.traj.gz"),
     ]
     touch(tmp_path / "README.md")
-    touch(tmp_path / "p" / "b.json")
+    touch(tmp_path / "p" / "b.json5")
     assert set(log_files([tmp_path])) == set(wanted)
     assert log_files([tmp_path]) == sorted(log_files([tmp_path]))
 
@@ -64,3 +66,19 @@ def test_the_usual_folders_are_those_that_exist(tmp_path):
     assert usual_folders(names) == [configured / "projects", home / ".claude" / "projects"]
     names["CLAUDE_CONFIG_DIR"] = str(home / ".claude")
     assert usual_folders(names) == [home / ".claude" / "projects"]
+
+
+def test_every_agent_has_its_usual_folders(tmp_path):
+    wanted = [
+        tmp_path / name
+        for name in (
+            ".codex/sessions",
+            ".codex/archived_sessions",
+            ".pi/agent/sessions",
+            ".omp/agent/sessions",
+            ".gemini/tmp",
+        )
+    ]
+    for folder in wanted:
+        folder.mkdir(parents=True)
+    assert usual_folders({"HOME": str(tmp_path)}) == wanted

@@ -73,6 +73,17 @@ TOLD = {
         "input_tokens": 1_000, "cached_input_tokens": 700, "cache_write_input_tokens": 200,
         "output_tokens": 90, "reasoning_output_tokens": 30, "total_tokens": 1_090,
     }),
+    "pi": (CALL, {
+        "input": 100, "output": 90, "cacheRead": 700, "cacheWrite": 200, "reasoning": 30,
+        "cttl": {"ephemeral1h": 150}, "totalTokens": 1_090, "cost": {"total": 0.01},
+    }),
+    "opencode": (Usage(100, 700, cache_write_other=200, output=90, reasoning=30), {
+        "input": 100, "output": 60, "reasoning": 30, "cache": {"read": 700, "write": 200},
+        "total": 1_090,
+    }),
+    "gemini_cli": (Usage(350, 700, output=90, reasoning=30), {
+        "input": 1_000, "cached": 700, "output": 60, "thoughts": 30, "tool": 50, "total": 1_140,
+    }),
     "otel": (Usage(100, 700, cache_write_other=200, output=90, reasoning=30), {
         "gen_ai.usage.input_tokens": 1_000, "gen_ai.usage.output_tokens": 90,
         "gen_ai.usage.cache_read.input_tokens": 700,
@@ -107,6 +118,15 @@ def test_every_convention_has_a_case():
 def test_its_own_fields_tell_a_convention(name):
     expected, raw = TOLD[name]
     assert usage_from(raw) == usage_from(raw, name) == expected
+
+
+def test_reasoning_inside_an_output_is_not_added_to_it():
+    raw = {"input": 100, "output": 90, "reasoning": 30, "cache": {"read": 700}, "total": 890}
+    assert usage_from(raw) == Usage(100, 700, output=90, reasoning=30)
+
+
+def test_an_output_alone_is_this_projects_own():
+    assert usage_from({"output": 5}) == Usage(output=5)
 
 
 @pytest.mark.parametrize("name", LOOK_ALIKE)
