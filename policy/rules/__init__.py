@@ -1,0 +1,1 @@
+"""Rules: when to compact, each compiled into contexts from which it does."""
