@@ -43,6 +43,10 @@ def settle(thread: Thread, request: OpenRequest) -> bool:
     boundary = thread.boundary
     if boundary is None or boundary.settled or thread.compacting:
         return False
+    at_ms, made_ms = request.at_ms, boundary.at_ms
+    if at_ms is not None and made_ms is not None and at_ms < made_ms:
+        # Messages that the compaction preserved are copied behind it.
+        return False
     boundary.context_after = request.usage.context_tokens
     new_turn = thread.requests == 1
     if not new_turn or boundary.prompt_id is not None:

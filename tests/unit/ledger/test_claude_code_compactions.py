@@ -72,6 +72,17 @@ def test_a_boundary_between_turns_is_of_none(log):
     assert list(told.turns) == ["p1", "p2"]
 
 
+def test_messages_preserved_behind_a_boundary_do_not_tell_its_size(log):
+    log.user("Fix it.", uuid="p1")
+    kept = log.answer("m1", use("t1"), usage=tokens(1, 200_000, 4_665))
+    log.compacted(uuid="c1")
+    log.lines.append(kept | {"uuid": "copy"})
+    log.answer("m2", said(), usage=tokens(1, 17_000, 999))
+    told = read(log)
+    made = told.compactions["c1"]
+    assert (made.context_after, made.calls_before, made.requests_before) == (18_000, 1, 1)
+
+
 def test_two_boundaries_in_one_turn(log):
     log.user("Fix it.", uuid="p1")
     log.answer("m1", use("t1"))
