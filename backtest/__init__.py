@@ -1,0 +1,1 @@
+"""Replay of compaction rules on whole sequences of real requests, in base tokens."""

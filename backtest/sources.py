@@ -1,0 +1,134 @@
+"""Where sequences come from: tables of turns and requests, or the ledger."""
+
+import csv
+import gzip
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, Row, select
+
+from backtest.sequences import Sequences, Turn, sequences_of
+from compactuary.errors import InputError
+from estimator.standard_table import kind_of_role
+from ledger.schema import CACHE_WRITE_COLUMNS, requests, turns
+
+__all__ = ["sequences_from_ledger", "sequences_from_tables"]
+
+_CONTEXT = ("input_tokens", "cache_read", "cache_write")
+_CONTEXT_COLUMNS = ("uncached", "cache_read", *CACHE_WRITE_COLUMNS)
+_CHUNK = 5_000
+
+
+def sequences_from_tables(folder: Path) -> Sequences:
+    """Read ``turns.csv.gz`` and ``calls.csv.gz``, as public logs were tabulated.
+
+    Parameters
+    ----------
+    folder : Path
+        Which holds both.
+
+    Raises
+    ------
+    InputError
+        A table is missing, or a row is not what it must be.
+    """
+    by_turn: dict[tuple[str, str, str], list[Mapping[str, str]]] = defaultdict(list)
+    for row in _rows(folder / "calls.csv.gz"):
+        by_turn[row["source"], row["session"], row["turn_id"]].append(row)
+    told = []
+    for row in _rows(folder / "turns.csv.gz"):
+        calls = by_turn.get((row["source"], row["session"], row["turn_id"]))
+        if calls:
+            calls.sort(key=lambda call: int(call["call_index"]))
+            told.append(_tabled(row, calls))
+    return sequences_of(told)
+
+
+def _rows(path: Path) -> Iterator[dict[str, str]]:
+    try:
+        with gzip.open(path, "rt", encoding="utf-8", newline="") as lines:
+            yield from csv.DictReader(lines)
+    except OSError as error:
+        raise InputError(
+            f"can't be read: {error}",
+            where=str(path),
+            remedy="Name the folder that holds turns.csv.gz and calls.csv.gz",
+        ) from error
+
+
+def _tabled(turn: Mapping[str, str], calls: Iterable[Mapping[str, str]]) -> Turn:
+    rows = list(calls)
+    main = kind_of_role(turn["role"]) == "main"
+    try:
+        asked = int(turn["n_tool_calls"]) > int(float(rows[-1]["tool_calls_before"] or 0))
+        contexts = tuple(sum(float(row[name]) for name in _CONTEXT) for row in rows)
+        times = tuple(
+            datetime.fromisoformat(row["ts"]).timestamp() if row["ts"] else None for row in rows
+        )
+    except ValueError as error:
+        raise InputError(
+            f"has a value that is no number or time: {error}",
+            where="calls.csv.gz",
+            value=f"{turn['source']} {turn['session']} {turn['turn_id']}",
+            remedy="Write whole tokens and times like 2026-02-11T21:18:41.543Z",
+        ) from error
+    return Turn(
+        project=turn["source"],
+        session=turn["session"],
+        unit="main" if main else turn["turn_id"],
+        main=main,
+        contexts_tokens=contexts,
+        times_seconds=times,
+        ended=turn["ended"] == "True",
+        asked_for_tools=asked,
+        in_flight=turn["end_reason"].startswith("in_flight"),
+    )
+
+
+def sequences_from_ledger(connection: Connection) -> Sequences:
+    """Read every turn of a ledger that has requests with tokens.
+
+    The project is the ledger's source; summarizing calls belong to no turn and are left out.
+
+    Parameters
+    ----------
+    connection : Connection
+        Of a migrated ledger.
+
+    Raises
+    ------
+    InputError
+        No request in it has tokens.
+    """
+    context = sum((requests.c[name] for name in _CONTEXT_COLUMNS[1:]), requests.c.uncached)
+    made = (
+        select(requests.c.turn_id, requests.c.at_ms, context.label("context"))
+        .where(requests.c.turn_id.is_not(None), requests.c.kind == "agent")
+        .order_by(requests.c.turn_id, requests.c.position)
+        .execution_options(yield_per=_CHUNK)
+    )
+    by_turn: dict[str, list[tuple[float, float | None]]] = defaultdict(list)
+    for turn_id, at_ms, tokens in connection.execute(made):
+        by_turn[turn_id].append((float(tokens), None if at_ms is None else at_ms / 1_000))
+    begun = select(turns).order_by(turns.c.started_ms, turns.c.turn_id)
+    told = connection.execute(begun.execution_options(yield_per=_CHUNK))
+    return sequences_of(_recorded(row, by_turn[row.turn_id]) for row in told)
+
+
+def _recorded(row: Row[Any], made: Iterable[tuple[float, float | None]]) -> Turn:
+    pairs = list(made)
+    main = kind_of_role(row.role) == "main"
+    return Turn(
+        project=row.source,
+        session=row.session_id,
+        unit="main" if main else row.turn_id,
+        main=main,
+        contexts_tokens=tuple(tokens for tokens, _ in pairs),
+        times_seconds=tuple(at for _, at in pairs),
+        ended=row.status == "ended",
+        asked_for_tools=bool(row.asked_for_tools),
+        in_flight=row.status == "open",
+    )
