@@ -1,8 +1,8 @@
-"""Ledger → histograms → life tables → snapshot: the one place where a snapshot is built."""
+"""Ledger → life tables and parameters → snapshot: the one place where a snapshot is built."""
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
@@ -11,6 +11,7 @@ import orjson
 from sqlalchemy import Connection
 
 from api.decisive import Lives, decisive_tables, standards
+from api.learning import LEARNED_TURNS, Learning
 from api.role_tables import ALL_ROLES, raw_table
 from estimator.decay import DEFAULT_HALF_LIFE, weights
 from estimator.histogram import MAX_CALLS, Histogram
@@ -20,6 +21,7 @@ from ledger.estimates import Changes, Pace, changes_since
 from ledger.histogram import UNITS, Cell, Place
 from ledger.recent import RecentTurn, recent_turns
 from ledger.snapshots import StoredTable
+from policy.parameters import Parameters
 from policy.role_table import RoleTable
 from policy.snapshot import Snapshot, TableKey
 
@@ -43,7 +45,7 @@ _Key = tuple[str, str]
 
 @dataclass(slots=True)
 class Estimates:
-    """Histograms and tables of the roles as of ``version``.
+    """Histograms, tables and parameters of the roles as of ``version``.
 
     The raw tables of roles that changed are made again, and every table that decides, because they
     all borrow from those.
@@ -61,6 +63,7 @@ class Estimates:
     places: dict[str, Counter[tuple[int, int, bool]]] = field(default_factory=dict)
     lives: dict[str, Lives] = field(default_factory=dict)
     tables: dict[TableKey, RoleTable] = field(default_factory=dict)
+    learning: Learning = field(default_factory=Learning)
     stored: dict[TableKey, StoredTable] = field(default_factory=dict)
     touched_roles: set[str] = field(default_factory=set)
 
@@ -168,16 +171,34 @@ class Estimates:
         self.tables.pop(key, None)
         self.stored.pop(key, None)
         if table is not None:
-            payload = orjson.dumps(table.to_payload())
             self.tables[key] = table
-            self.stored[key] = StoredTable(hashlib.sha256(payload).hexdigest(), payload)
+            self._store(key, orjson.dumps(table.to_payload()))
+
+    def _store(self, key: TableKey, payload: bytes) -> None:
+        self.stored[key] = StoredTable(hashlib.sha256(payload).hexdigest(), payload)
+
+    def learn(self, connection: Connection, latest: Mapping[str, Sequence[RecentTurn]]) -> None:
+        """Bring the parameters up to what the ledger holds.
+
+        Parameters
+        ----------
+        latest : mapping of str to sequence of RecentTurn
+            Latest turns of the roles that changed, oldest first.
+        """
+        before = self.learning.parameters
+        made = self.learning.follow(connection, latest)
+        for key in before.keys() - made.keys():
+            del self.stored[key]
+        for key, known in made.items():
+            if known is not before.get(key):
+                self._store(key, orjson.dumps(known))
 
     def snapshot(self, built_ms: int) -> Snapshot:
         """Return the tables as a snapshot; without any turn, those of the standard alone."""
         if not self.tables:
             self.estimate((), lambda _role: [])
         digests = {key: table.digest for key, table in self.stored.items()}
-        return snapshot_of(self.version, built_ms, self.tables, digests)
+        return snapshot_of(self.version, built_ms, self.tables, digests, self.learning.parameters)
 
 
 def learned_pace(paces: Iterable[Pace]) -> float | None:
@@ -232,7 +253,15 @@ def build_snapshot(connection: Connection, estimates: Estimates, built_ms: int) 
     read back to seven half-lives, and no further.
     """
     touched = estimates.apply(changes_since(connection, estimates.version))
-    estimates.estimate(touched, lambda role: recent_turns(connection, role, RECENT_TURNS))
+    latest: dict[str, list[RecentTurn]] = {}
+
+    def recent(role: str) -> list[RecentTurn]:
+        turns = recent_turns(connection, role, RECENT_TURNS)
+        latest[role] = turns[-LEARNED_TURNS:]
+        return turns
+
+    estimates.estimate(touched, recent)
+    estimates.learn(connection, latest)
     return estimates.snapshot(built_ms)
 
 
@@ -241,6 +270,8 @@ def snapshot_of(
     built_ms: int,
     tables: Mapping[TableKey, RoleTable],
     digests: Mapping[TableKey, str],
+    parameters: Mapping[TableKey, Parameters],
 ) -> Snapshot:
-    """Return a snapshot of tables by where they stand."""
-    return Snapshot.of(version, iso(built_ms) or "", tables, digests, standards())
+    """Return a snapshot of tables and parameters by where they stand."""
+    built_at = iso(built_ms) or ""
+    return Snapshot.of(version, built_at, tables, digests, standards(), parameters)

@@ -1,5 +1,6 @@
 """The refresher: a thread that keeps a worker's snapshot as new as the ledger."""
 
+import logging
 import threading
 import time
 from collections.abc import Callable
@@ -14,10 +15,13 @@ from compactuary.errors import CompactuaryError
 from ledger.database import reading, writing
 from ledger.snapshots import StoredSnapshot, latest_snapshot, load_tables, store_snapshot
 from ledger.versions import current_version
+from policy.parameters import Parameters
 from policy.role_table import RoleTable
 from policy.snapshot import Snapshot, TableKey
 
 __all__ = ["RefreshState", "Refresher"]
+
+_LOGGER = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +33,7 @@ class RefreshState:
     checked_ms: int | None = None
     error: str | None = None
     refreshes: int = 0
+    drift_alarms: int = 0
 
 
 class Refresher:
@@ -44,6 +49,9 @@ class Refresher:
         How often the version row is looked at.
     now_ms : callable
         The clock.
+    on_refresh : callable, optional
+        Called after each snapshot with how it was made (``built`` or ``loaded``), when that began
+        (nanoseconds since 1970) and its version.
     """
 
     def __init__(
@@ -51,14 +59,17 @@ class Refresher:
         engine: Engine,
         seconds: float,
         now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+        on_refresh: Callable[[str, int, int], None] | None = None,
     ) -> None:
         # Before the ledger has been read, answers rest on the standard table alone.
         self.state = RefreshState(Estimates().snapshot(0))
         self._engine = engine
         self._seconds = seconds
         self._now_ms = now_ms
+        self._on_refresh = on_refresh
         self._estimates = Estimates()
         self._tables: dict[TableKey, RoleTable] = {}
+        self._parameters: dict[TableKey, Parameters] = {}
         self._digests: dict[TableKey, str] = {}
         self._stored_version: int | None = None
         self._wake = threading.Event()
@@ -89,6 +100,8 @@ class Refresher:
         except Exception as error:  # noqa: BLE001 - any fault is told, and none may end the thread
             ours = isinstance(error, CompactuaryError)
             told = str(error) if ours else f"{type(error).__name__}: {error}"
+            if self.state.error is None:
+                _LOGGER.warning("the ledger can't be followed: %s", told)
             self.state = replace(self.state, error=told, checked_ms=self._now_ms())
 
     def _run(self) -> None:
@@ -100,25 +113,29 @@ class Refresher:
 
     def _follow(self) -> None:
         """Have the snapshot of the ledger's version, and have it stored."""
-        now_ms = self._now_ms()
+        now_ms, began_ns, how = self._now_ms(), time.time_ns(), None
         with reading(self._engine) as connection:
             version = current_version(connection)
             made = self.state.built_ms is not None and version == self.state.snapshot.version
             stored = None if made else latest_snapshot(connection)
             if stored is not None and stored.version == version:
                 self._take(self._loaded(connection, stored), stored.built_ms)
-                self._stored_version = version
+                self._stored_version, how = version, "loaded"
             elif not made:
                 self._take(self._built(connection, now_ms), now_ms)
+                how = "built"
         if self._stored_version != version:
             self._store(self.state.snapshot, self.state.built_ms or now_ms)
             self._stored_version = version
         self.state = replace(self.state, checked_ms=now_ms, error=None)
+        if how and self._on_refresh is not None:
+            self._on_refresh(how, began_ns, version)
 
     def _watch(self) -> None:
         """Show the detectors what this worker's snapshots brought; a fault is tried again."""
         if self._estimates.touched_roles:
-            watch_drift(self._engine, self._estimates.touched_roles)
+            alarms = watch_drift(self._engine, self._estimates.touched_roles)
+            self.state = replace(self.state, drift_alarms=self.state.drift_alarms + alarms)
             self._estimates.touched_roles.clear()
 
     def _built(self, connection: Connection, now_ms: int) -> Snapshot:
@@ -129,6 +146,7 @@ class Refresher:
             self._estimates = Estimates()
             raise
         self._tables = dict(self._estimates.tables)
+        self._parameters = dict(self._estimates.learning.parameters)
         self._digests = {key: table.digest for key, table in self._estimates.stored.items()}
         return snapshot
 
@@ -137,14 +155,20 @@ class Refresher:
         digests, payloads = load_tables(connection, self._digests)
         self._digests = {TableKey(*place): digest for place, digest in digests.items()}
         tables = {key: table for key, table in self._tables.items() if key in self._digests}
+        known = {key: at for key, at in self._parameters.items() if key in self._digests}
         for place, payload in payloads.items():
-            tables[TableKey(*place)] = RoleTable.from_payload(orjson.loads(payload))
-        self._tables = tables
-        return snapshot_of(stored.version, stored.built_ms, tables, self._digests)
+            key = TableKey(*place)
+            if key.shelf.startswith("parameters"):
+                known[key] = Parameters.from_payload(orjson.loads(payload))
+            else:
+                tables[key] = RoleTable.from_payload(orjson.loads(payload))
+        self._tables, self._parameters = tables, known
+        return snapshot_of(stored.version, stored.built_ms, tables, self._digests, known)
 
     def _take(self, snapshot: Snapshot, built_ms: int) -> None:
+        before = self.state
         self.state = RefreshState(
-            snapshot, built_ms, self._now_ms(), refreshes=self.state.refreshes + 1
+            snapshot, built_ms, self._now_ms(), None, before.refreshes + 1, before.drift_alarms
         )
 
     def _store(self, snapshot: Snapshot, built_ms: int) -> None:

@@ -1,7 +1,7 @@
 """Events → rows: one transaction that leaves totals and histogram right, however often told."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
@@ -73,12 +73,14 @@ def record_each(connection: Connection, tellings: Sequence[Sequence[Event]]) -> 
         return [Recorded() for _ in tellings]
     version = lock_version(connection) + 1
     batch = _loaded(connection, list(chain.from_iterable(tellings)))
+    known_requests = set(batch.turn_of_request)
     added = []
     for events in tellings:
         before = _tally(batch)
         batch.take(events)
         added.append(_difference(_tally(batch), before))
     recount_new(batch)
+    news = _compactions_moved(connection, batch, known_requests)
     _write(connection, batch)
     stored = batch.touched.keys() & batch.before.keys()
     recount_stored(connection, {key: batch.turns[key] for key in stored})
@@ -87,8 +89,10 @@ def record_each(connection: Connection, tellings: Sequence[Sequence[Event]]) -> 
         known = {key: batch.before[key] for key in changed if key in batch.before}
         upsert(connection, turns, [changed[key] for key in known], replace=_TURN_FACTS)
         moved = apply_changes(connection, known, changed, version)
-        if moved or any(row["status"] == "open" for row in (*known.values(), *changed.values())):
-            set_version(connection, version)
+        opened = any(row["status"] == "open" for row in (*known.values(), *changed.values()))
+        news = news or moved or opened
+    if news:
+        set_version(connection, version)
     changes = Counter(batch.touched[key] for key in changed)
     return [replace(told, changed_turns=changes[number]) for number, told in enumerate(added)]
 
@@ -218,6 +222,36 @@ def _load_stored_calls(connection: Connection, batch: Batch, turn_ids: Collectio
         batch.stored_calls.setdefault(turn_id, {})[request_id] = (position, made)
 
 
+def _compactions_moved(
+    connection: Connection, batch: Batch, known_requests: Collection[str]
+) -> bool:
+    """Say whether writing will tell something new of compactions, or of their own calls."""
+    if batch.new_compactions:
+        return True
+    if any(
+        row["kind"] == "compaction" and key not in known_requests
+        for key, row in batch.requests.items()
+    ):
+        return True
+    if not batch.compactions:
+        return False
+    stored = select(compactions).where(
+        among(connection, compactions.c.compaction_id, batch.compactions)
+    )
+    return any(
+        _tells_more(batch.compactions[row["compaction_id"]], row)
+        for row in map(dict, connection.execute(stored).mappings())
+    )
+
+
+def _tells_more(told: Row, stored: Mapping[str, Any]) -> bool:
+    if told["session_id"] != stored["session_id"]:
+        return False
+    filled = stored["context_after"] is None and told["context_after"] is not None
+    return filled or any(told[name] != stored[name] for name in _REPLACED)
+
+
+_REPLACED = ("turn_id", "calls_before", "requests_before")
 _TURN_FACTS = [column.name for column in turns.columns if not column.primary_key]
 _THREAD_FACTS = ("thread_id", "session_id", "role", "parent_turn_id", "done_status", "done_ms")
 
@@ -237,7 +271,7 @@ def _write(connection: Connection, batch: Batch) -> None:
         connection,
         compactions,
         list(batch.compactions.values()),
-        replace=("turn_id", "calls_before", "requests_before"),
+        replace=_REPLACED,
         fill=("context_after",),
         same="session_id",
     )

@@ -1,11 +1,12 @@
-"""The snapshot: the life tables that decisions are made from, as one frozen value."""
+"""The snapshot: life tables and parameters that decisions are made from, as one frozen value."""
 
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from policy.parameters import ASSUMED, Parameters
 from policy.role_table import RoleTable
 
 __all__ = ["Found", "Snapshot", "Standard", "TableKey", "content_hash"]
@@ -14,7 +15,8 @@ __all__ = ["Found", "Snapshot", "Standard", "TableKey", "content_hash"]
 class TableKey(NamedTuple):
     """Where a table stands: its shelf, then unit, role and model, empty where they do not apply.
 
-    Shelves are ``raw`` and ``portfolio`` (printed), ``decisive`` and ``fallback`` (decided from).
+    Shelves are ``raw`` and ``portfolio`` (printed), ``decisive`` and ``fallback`` (decided from),
+    and for what the ledger teaches ``parameters`` and ``parameters_fallback``, which have no unit.
     """
 
     shelf: str
@@ -51,7 +53,7 @@ class Snapshot:
     built_at : str
         ISO 8601 date and time.
     content_hash : str
-        SHA-256 of the tables, in hexadecimal, independent of version and time.
+        SHA-256 of tables and parameters, in hexadecimal, independent of version and time.
     tables : mapping of str to mapping of str to RoleTable
         The raw tables that are printed, by unit, then role.
     portfolio : mapping of str to RoleTable
@@ -64,6 +66,10 @@ class Snapshot:
         fallback of its own, and under the empty name for every other.
     standard : mapping of (str, str) to Standard
         What the fallbacks borrow from, by unit and name.
+    parameters : mapping of (str, str) to Parameters
+        What the ledger teaches, by role and model; the model is empty for all of a role's turns.
+    parameters_fallback : mapping of str to Parameters
+        What stands in for a role that nothing is known of, named as in `fallback`.
     """
 
     version: int
@@ -74,6 +80,8 @@ class Snapshot:
     decisive: Mapping[str, Mapping[tuple[str, str], RoleTable]]
     fallback: Mapping[str, Mapping[str, RoleTable]]
     standard: Mapping[tuple[str, str], Standard]
+    parameters: Mapping[tuple[str, str], Parameters] = field(default_factory=dict)
+    parameters_fallback: Mapping[str, Parameters] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -83,6 +91,7 @@ class Snapshot:
         tables: Mapping[TableKey, RoleTable],
         digests: Mapping[TableKey, str] | None = None,
         standard: Mapping[tuple[str, str], Standard] | None = None,
+        parameters: Mapping[TableKey, Parameters] | None = None,
     ) -> "Snapshot":
         """Return a snapshot of these tables with its content hash.
 
@@ -91,10 +100,14 @@ class Snapshot:
         tables : mapping of TableKey to RoleTable
             On whichever shelf.
         digests : mapping of TableKey to str, optional
-            Hashes of the tables from whoever has them already; computed here if left out.
+            Hashes of tables and parameters from whoever has them already; computed here if left
+            out.
         standard : mapping of (str, str) to Standard, optional
             What the fallbacks borrow from by unit and name, if they do.
+        parameters : mapping of TableKey to Parameters, optional
+            What the ledger teaches, on the shelves for it.
         """
+        learned = dict(parameters or {})
         raw: dict[str, dict[str, RoleTable]] = {}
         decisive: dict[str, dict[tuple[str, str], RoleTable]] = {}
         fallback: dict[str, dict[str, RoleTable]] = {}
@@ -110,9 +123,22 @@ class Snapshot:
                 fallback.setdefault(key.unit, {})[key.role] = table
         if digests is None:
             digests = {key: _digest(table) for key, table in tables.items()}
-        hashed = content_hash(digests)
+            digests |= {key: _digest(known) for key, known in learned.items()}
+        own = {
+            (key.role, key.model): at for key, at in learned.items() if key.shelf == "parameters"
+        }
+        others = {key.role: at for key, at in learned.items() if key.shelf != "parameters"}
         return cls(
-            version, built_at, hashed, raw, portfolio, decisive, fallback, dict(standard or {})
+            version=version,
+            built_at=built_at,
+            content_hash=content_hash(digests),
+            tables=raw,
+            portfolio=portfolio,
+            decisive=decisive,
+            fallback=fallback,
+            standard=dict(standard or {}),
+            parameters=own,
+            parameters_fallback=others,
         )
 
     def lookup(self, unit: str, role: str, model: str | None = None) -> Found | None:
@@ -147,13 +173,30 @@ class Snapshot:
             return None
         return Found(chain[0], tuple(chain[1:]), self.standard.get((unit, kind)))
 
+    def parameters_of(self, role: str, model: str | None = None) -> Parameters:
+        """Return what the ledger teaches of a role, or what stands in for it.
+
+        Parameters
+        ----------
+        role : str
+            One that nothing is known of takes what roles of its kind taught, else what is assumed.
+        model : str, optional
+            Where the role's turns on this model taught something, that counts first.
+        """
+        known = self.parameters.get((role, model or "")) or self.parameters.get((role, ""))
+        if known is not None:
+            return known
+        name = role.rpartition("/")[2]
+        kind = name if name in self.parameters_fallback else ""
+        return self.parameters_fallback.get(kind, ASSUMED)
+
 
 def content_hash(digests: Mapping[TableKey, str]) -> str:
-    """Return one hash over the hashes of tables, in whatever order they come."""
+    """Return one hash over the hashes of tables and parameters, in whatever order they come."""
     lines = sorted("\t".join((*key, digest)) for key, digest in digests.items())
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
-def _digest(table: RoleTable) -> str:
-    canonical = json.dumps(table.to_payload(), sort_keys=True, allow_nan=False)
+def _digest(value: RoleTable | Parameters) -> str:
+    canonical = json.dumps(value.to_payload(), sort_keys=True, allow_nan=False)
     return hashlib.sha256(canonical.encode()).hexdigest()
