@@ -20,6 +20,7 @@ __all__ = [
     "RequestBody",
     "ShouldCompact",
     "ShouldCompactQuery",
+    "ThresholdsQuery",
     "ToolCall",
     "TurnBody",
 ]
@@ -37,19 +38,87 @@ Count = Annotated[int, Field(ge=0, le=10**9)]
 #: Calls of one turn; a life table has a row for each.
 Calls = Annotated[int, Field(ge=0, le=10**6)]
 Amount = Annotated[float, Field(ge=0, le=10**12, allow_inf_nan=False)]
+Probability = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+#: The rules that can be asked for; a test holds them to the policy's own.
+Rule = Literal[
+    "occupancy",
+    "break-even",
+    "reorder",
+    "renewal",
+    "idle",
+    "eoq",
+    "fixed-remaining",
+    "lindy",
+    "median-remaining",
+    "never",
+]
 Stamp = Annotated[str, Field(max_length=40, examples=["2026-02-11T21:18:41.543Z"])]
 
 
 class _Body(BaseModel):
+    # JSON has numbers of its own: neither "12" nor true is one.
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class Compacting(BaseModel):
+    """What a caller may say of a compaction; what it leaves out is learned, or assumed."""
+
     model_config = ConfigDict(extra="forbid")
 
+    unit: Literal["tool_calls", "requests"] = "tool_calls"
+    provider: Name | None = None
+    kind: Literal["summary", "separate", "clear", "server_side"] = Field(
+        "summary",
+        description="What would make the new context: the same model behind the cached prefix, "
+        "another model or prompt, no call, or the provider.",
+    )
+    strategy: Name | None = Field(
+        None, description="Whose learned sizes count; that of the kind if left out."
+    )
+    summary_model: Name | None = Field(
+        None, description="Who summarizes where that is another model; needed for 'separate'."
+    )
+    context_after_tokens: Count | None = Field(
+        None, description="Context after a compaction, X′; learned, or assumed, if left out."
+    )
+    prefix_tokens: Count | None = Field(
+        None, description="What of it stays cached, p′; learned, or assumed, if left out."
+    )
+    summary_output_tokens: Count | None = Field(
+        None, description="Output of the summary call, S + R; learned, or assumed, if left out."
+    )
+    growth_tokens: Amount | None = Field(
+        None, description="Growth of the context per request; learned, or assumed, if left out."
+    )
+    rework_tokens: Count | None = Field(
+        None, description="What the agent reads in again, L; 0 until learned."
+    )
+    quality_cost: Amount = Field(0.0, description="Charge per compaction, Q, in base tokens.")
+    miss_probability: Probability | None = Field(
+        None, description="That a request misses a warm cache, q; 0 until learned."
+    )
+    resume_probability: Probability | None = Field(
+        None, description="That the session goes on after a turn, q_s; 0 until learned."
+    )
+    requests_after_turn: Amount | None = Field(
+        None, description="Further requests after this turn, ν; 0 until learned."
+    )
+    ttl: Literal["5m", "1h", "12h"] = Field(
+        "5m", description="For how long the agent has its context cached."
+    )
+    window_tokens: Annotated[int, Field(gt=0, le=10**9)] | None = Field(
+        None, description="What the model can hold; from the price book if left out."
+    )
+    rule: Rule | None = Field(
+        None, description="Which rule decides; the best whose inputs are known, if left out."
+    )
 
-class ShouldCompactQuery(_Body):
+
+class ShouldCompactQuery(Compacting):
     """What an agent knows before its next request."""
 
     role: Name = Field(description="The agent's role, as the ledger knows it.", examples=["main"])
     calls: Count = Field(description="Calls made so far in this turn, in `unit`.", examples=[12])
-    unit: Literal["tool_calls", "requests"] = "tool_calls"
     context_tokens: Count | None = Field(
         None,
         description="Context now. May be left out with both cost and saving.",
@@ -60,25 +129,40 @@ class ShouldCompactQuery(_Body):
         description="Whose prices to use. May be left out with weights, or cost and saving.",
         examples=["claude-opus-4-8"],
     )
-    provider: Name | None = None
-    context_after_tokens: Count | None = Field(
-        None, description="Context after a compaction; assumed if left out."
+    at: Literal["call", "turn_end", "idle", "resume"] = Field(
+        "call",
+        description="Before a request of a running turn, at the end of a turn, while idle, or "
+        "before the first request after a pause.",
+    )
+    idle_seconds: Annotated[float, Field(ge=0, le=10**9, allow_inf_nan=False)] | None = Field(
+        None, description="How long the session has been idle; needed at 'idle'."
     )
     cost: Amount | None = Field(None, description="C in base tokens, instead of the computed one.")
     saving: Annotated[float, Field(gt=0, le=10**12, allow_inf_nan=False)] | None = Field(
         None, description="s in base tokens per remaining request, instead of the computed one."
     )
-    window_tokens: Annotated[int, Field(gt=0, le=10**9)] | None = Field(
-        None, description="What the model can hold; from the price book if left out."
+    useless_compactions: Count = Field(
+        0, description="Compactions in a row that shrank this context by less than 5%."
     )
     turn_id: Name | None = None
     session_id: Name | None = None
-    rule: Literal["break-even"] = "break-even"
+    quotes: bool = Field(False, description="Add what every kind of compaction would cost.")
     explain: bool = Field(False, description="Add every term of C, s and m.")
+
+
+class ThresholdsQuery(Compacting):
+    """What thresholds shall be compiled for, beside the role."""
+
+    model: Name = Field(description="Whose prices to use.", examples=["claude-opus-4-8"])
+    context_tokens: Annotated[int, Field(gt=0, le=10**9)] = Field(
+        100_000, description="Whose price band counts, where prices depend on the context."
+    )
 
 
 class ShouldCompact(ShouldCompactQuery):
     """What an agent knows before its next request, with weights of its own if it has them."""
+
+    model_config = ConfigDict(strict=True)
 
     weights: dict[str, float] | None = Field(
         None,

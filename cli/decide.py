@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from typing import Annotated, Any
 from uuid import uuid4
@@ -12,11 +13,13 @@ from cli.ledger import open_ledger
 from cli.options import AsJson, Db
 from cli.output import print_json
 from cli.snapshot import current_snapshot
-from compactuary.errors import InputError
-from policy.answer import Answer, Basis, Interval
+from cli.weights import Weights, weights_of
+from policy.answer import Answer, Basis, Interval, QuotedKind
 from policy.decision import decide
-from policy.prices import GenaiPriceBook
+from policy.prices import GenaiPriceBook, PriceBook
 from policy.question import Question
+from policy.snapshot import Snapshot
+from policy.threshold_book import Compiled, ThresholdKey, compile_thresholds
 
 __all__ = ["decide_command"]
 
@@ -30,91 +33,110 @@ def decide_command(
     model: Annotated[str | None, typer.Option(help="Whose prices to use.")] = None,
     provider: Annotated[str | None, typer.Option(help="Who bills for the model.")] = None,
     unit: Annotated[str, typer.Option(help="'tool_calls' or 'requests'.")] = "tool_calls",
-    context_after_tokens: Annotated[
-        int | None,
-        typer.Option("--context-after-tokens", help="Context after; assumed if left out."),
+    at: Annotated[str, typer.Option(help="'call', 'turn_end', 'idle' or 'resume'.")] = "call",
+    idle_seconds: Annotated[
+        float | None, typer.Option(help="How long the session has been idle.")
     ] = None,
+    kind: Annotated[
+        str, typer.Option(help="'summary', 'separate', 'clear' or 'server_side'.")
+    ] = "summary",
+    strategy: Annotated[str | None, typer.Option(help="Whose learned sizes count.")] = None,
+    summary_model: Annotated[
+        str | None, typer.Option(help="Who summarizes, where that is another model.")
+    ] = None,
+    context_after_tokens: Annotated[
+        int | None, typer.Option(help="Context after; learned or assumed if left out.")
+    ] = None,
+    prefix_tokens: Annotated[int | None, typer.Option(help="What of it stays cached.")] = None,
+    summary_output_tokens: Annotated[
+        int | None, typer.Option(help="Output of the summary call.")
+    ] = None,
+    growth_tokens: Annotated[float | None, typer.Option(help="Growth per request.")] = None,
+    rework_tokens: Annotated[int | None, typer.Option(help="What is read in again.")] = None,
+    quality_cost: Annotated[float, typer.Option(help="Charge per compaction.")] = 0.0,
+    miss_probability: Annotated[
+        float | None, typer.Option(help="That a request misses a warm cache.")
+    ] = None,
+    resume_probability: Annotated[
+        float | None, typer.Option(help="That the session goes on after a turn.")
+    ] = None,
+    requests_after_turn: Annotated[
+        float | None, typer.Option(help="Further requests after this turn.")
+    ] = None,
+    ttl: Annotated[str, typer.Option(help="'5m', '1h' or '12h': how long it is cached.")] = "5m",
+    useless_compactions: Annotated[
+        int, typer.Option(help="How many in a row shrank this context by under 5%.")
+    ] = 0,
     cost: Annotated[
         float | None, typer.Option(help="C in base tokens, instead of the computed one.")
     ] = None,
     saving: Annotated[
         float | None, typer.Option(help="s in base tokens per remaining request.")
     ] = None,
-    weight: Annotated[
-        list[str] | None,
-        typer.Option("--weight", help="NAME=VALUE, such as cache_read=0.1; may be repeated."),
-    ] = None,
+    weight: Weights = None,
     window_tokens: Annotated[
         int | None, typer.Option("--window-tokens", help="What the model can hold.")
     ] = None,
-    rule: Annotated[str, typer.Option(help="Which rule decides.")] = "break-even",
+    rule: Annotated[
+        str | None, typer.Option(help="Which rule decides; the best that can, if left out.")
+    ] = None,
+    quotes: Annotated[bool, typer.Option("--quotes", help="Add every kind's cost.")] = False,
     explain: Annotated[bool, typer.Option("--explain", help="Add every term.")] = False,
     db: Db = None,
     as_json: AsJson = False,
 ) -> None:
     """Say whether a turn should compact now, and why."""
-    question = Question(
-        role=role,
-        calls=calls,
-        unit=unit,
-        context_tokens=context_tokens,
-        model=model,
-        provider=provider,
-        context_after_tokens=context_after_tokens,
-        cost=cost,
-        saving=saving,
-        weights=_weights(weight),
-        window_tokens=window_tokens,
-        rule=rule,
-        explain=explain,
-    )
+    given = locals()
+    asked = {field.name: given[field.name] for field in fields(Question) if field.name in given}
+    question = Question(**asked, weights=weights_of(weight))
     with open_ledger(db) as engine:
         snapshot = current_snapshot(engine)
-    answer = decide(
-        question, snapshot, GenaiPriceBook(), at=datetime.now(UTC), decision_id=uuid4().hex
-    )
+    prices, now = GenaiPriceBook(), datetime.now(UTC)
+    book = _CompiledHere(snapshot, prices, now)
+    answer = decide(question, snapshot, prices, at=now, decision_id=uuid4().hex, book=book)
     if as_json:
         print_json(answer.as_payload())
     else:
         sys.stdout.write(_told(answer))
 
 
-def _weights(given: list[str] | None) -> dict[str, float] | None:
-    if not given:
-        return None
-    weights: dict[str, float] = {}
-    for part in given:
-        name, _, value = part.partition("=")
-        try:
-            weights[name] = float(value)
-        except ValueError as error:
-            raise InputError(
-                "not NAME=NUMBER",
-                where="--weight",
-                value=part,
-                remedy="Write it like --weight cache_read=0.1.",
-            ) from error
-    return weights
+@dataclass(frozen=True, slots=True)
+class _CompiledHere:
+    """A threshold book for one question: what it asks for is compiled at once."""
+
+    snapshot: Snapshot
+    price_book: PriceBook
+    at: datetime
+
+    def find(self, key: ThresholdKey, question: Question) -> Compiled:
+        made = compile_thresholds(key.rule, question, self.snapshot, self.price_book, at=self.at)
+        return Compiled(made, self.snapshot.version)
 
 
 def _told(answer: Answer) -> str:
     lines = [f"{answer.decision}: {answer.reason.text}"]
     if answer.interval is not None:
         lines.append(f"  remaining   {_remaining(answer, answer.interval)}")
+    lines.append(f"  rule        {_rule(answer)}")
     lines.append(
         f"  cost        {answer.cost:,.0f} base tokens; saves {answer.saving_per_call:,.0f} "
         "per request"
     )
-    if answer.expected_net is not None and answer.probability_pays is not None:
-        lines.append(
-            f"  expected    {answer.expected_net:+,.0f} base tokens; "
-            f"pays with probability {answer.probability_pays:.2f}"
-        )
+    if answer.expected_net is not None:
+        chance = answer.probability_pays
+        told = "" if chance is None else f"; pays with probability {chance:.2f}"
+        lines.append(f"  expected    {answer.expected_net:+,.0f} base tokens{told}")
+    if answer.ask_again_seconds is not None:
+        lines.append(f"  ask again   after {answer.ask_again_seconds:,.0f} idle seconds")
     if answer.basis.rests_on:
         lines.append(f"  rests on    {_rests_on(answer.basis)}")
         lines.append(f"  evidence    {_evidence(answer.basis)}")
+    if answer.basis.learned:
+        lines.append(f"  learned     {', '.join(answer.basis.learned)}")
     if answer.basis.assumed:
         lines.append(f"  assumed     {', '.join(answer.basis.assumed)}")
+    if answer.quotes is not None:
+        lines += ["", *(_quoted(quoted) for quoted in answer.quotes)]
     if answer.terms is not None:
         lines += ["", *_terms(answer.terms)]
     return "\n".join(lines) + "\n"
@@ -130,6 +152,21 @@ def _remaining(answer: Answer, interval: Interval) -> str:
         f"{expected:.1f} {'requests' if in_requests else 'calls'} "
         f"[{interval.lower:.1f}, {interval.upper:.1f}] at {interval.level:.0%}, "
         f"median {answer.median_remaining_calls}"
+    )
+
+
+def _rule(answer: Answer) -> str:
+    """Return the rule's name, and from which context it compacts where it goes by that."""
+    if answer.threshold_tokens is not None:
+        return f"{answer.rule}, compacts from {answer.threshold_tokens:,.0f} tokens"
+    return answer.rule
+
+
+def _quoted(quoted: QuotedKind) -> str:
+    net = "" if quoted.expected_net is None else f"expected {quoted.expected_net:+,.0f}, "
+    return (
+        f"  {quoted.kind:<12}{net}cost {quoted.cost:,.0f}, "
+        f"saves {quoted.saving_per_call:,.0f} per request"
     )
 
 

@@ -18,6 +18,7 @@ from ledger.estimates import Changes, changes_since
 from ledger.histogram import TOOL_CALLS, Cell
 from ledger.recent import RecentTurn, recent_turns
 from policy.break_even import break_even_requests
+from policy.parameters import ASSUMED
 from policy.prices import GenaiPriceBook
 from policy.question import Question
 from policy.quote import Quote, quote
@@ -105,7 +106,7 @@ def model_quote(
         If no price is known for the model.
     """
     question = Question(role=ALL_ROLES, calls=0, context_tokens=context_tokens, model=model)
-    return quote(question, GenaiPriceBook(), at=at or datetime.now(UTC))
+    return quote(question, GenaiPriceBook(), ASSUMED, at=at or datetime.now(UTC))
 
 
 def model_break_even(

@@ -6,10 +6,31 @@ from typing import Any, Literal
 
 from policy.role_table import TableSource
 
-__all__ = ["Answer", "Basis", "Decision", "Interval", "Reason", "ReasonCode", "Share", "Versions"]
+__all__ = [
+    "Answer",
+    "Basis",
+    "Decision",
+    "Interval",
+    "Mode",
+    "QuotedKind",
+    "Reason",
+    "ReasonCode",
+    "Share",
+    "Versions",
+]
 
 Decision = Literal["compact", "wait"]
-ReasonCode = Literal["pays", "does_not_pay", "hard_limit", "no_saving", "empty_ledger"]
+ReasonCode = Literal[
+    "pays",
+    "threshold",
+    "worth_waiting",
+    "does_not_pay",
+    "hard_limit",
+    "no_saving",
+    "useless",
+    "empty_ledger",
+]
+Mode = Literal["enforce", "shadow", "off"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,8 +39,11 @@ class Reason:
 
     Parameters
     ----------
-    code : {'pays', 'does_not_pay', 'hard_limit', 'no_saving', 'empty_ledger'}
-        Stable.
+    code : str
+        Stable. 'pays' and 'does_not_pay' compare m with C/s. Where the rule says otherwise it is
+        'threshold' (compact, although m alone would not pay for it) or 'worth_waiting' (wait,
+        although it would pay now). The guards' are 'hard_limit', 'no_saving', 'useless' and
+        'empty_ledger'.
     text : str
         With the numbers; its wording may change.
     """
@@ -90,6 +114,8 @@ class Basis:
         After so many later turns of the role a turn counts half.
     rests_on : tuple of Share
         Every table that the estimate rests on, its own first, with its weight.
+    learned : tuple of str
+        Names of inputs that the ledger taught.
     assumed : tuple of str
         Names of inputs that a default stood in for. 'window_tokens' or 'context_tokens' means
         that the hard limit could not act.
@@ -107,6 +133,7 @@ class Basis:
     effective_ends: float
     half_life_turns: float | None
     rests_on: tuple[Share, ...]
+    learned: tuple[str, ...]
     assumed: tuple[str, ...]
 
 
@@ -122,11 +149,44 @@ class Versions:
         Version of the snapshot.
     prices : str or None
         Source of the prices, 'caller' for weights, None where cost and saving were given.
+    thresholds : int or None
+        Version of the snapshot that the thresholds were compiled from; None where the rule was
+        worked out for this question alone.
     """
 
     policy: str
     estimate: int
     prices: str | None
+    thresholds: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class QuotedKind:
+    """What one kind of compaction would cost and be worth now.
+
+    Parameters
+    ----------
+    kind : {'summary', 'separate', 'clear', 'server_side'}
+        What makes the new context.
+    cost, saving_per_call : float
+        C, and s per remaining request, in base tokens.
+    break_even_calls : float or None
+        C/s in requests.
+    expected_net : float or None
+        Expected remaining requests × s − C.
+    context_after_tokens : int or None
+        X′ it was quoted for.
+    assumed : tuple of str
+        Inputs that a default stood in for.
+    """
+
+    kind: str
+    cost: float
+    saving_per_call: float
+    break_even_calls: float | None
+    expected_net: float | None
+    context_after_tokens: int | None
+    assumed: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +200,21 @@ class Answer:
     reason : Reason
         Why.
     rule : str
-        The rule that was asked for.
+        The rule that decided: the one asked for, or the one chosen where none was.
+    at : {'call', 'turn_end', 'idle', 'resume'}
+        The moment that was asked about.
+    mode : {'enforce', 'shadow', 'off'}
+        In shadow the answer is to wait, and `would_decide` is what it would have been; off, no
+        role's compaction is advised at all.
+    would_decide : {'compact', 'wait'}
+        What guards and rule say, whatever the mode.
+    pays : bool or None
+        Whether m exceeds C/s: compacting now is better than never. It may still be worth waiting.
+    threshold_tokens : float or None
+        The context from which the rule compacts here; None where it never does, or where it is no
+        matter of the context.
+    ask_again_seconds : float or None
+        When to ask again while the agent is idle: just before its cache expires.
     expected_remaining_calls, expected_remaining_requests : float or None
         m(i) in tool calls and in requests; None where there is no table at all.
     continue_probability : float or None
@@ -163,6 +237,8 @@ class Answer:
         The caller's name for this decision.
     versions : Versions
         What made it.
+    quotes : tuple of QuotedKind or None
+        Every kind of compaction that can be quoted, the best net first, where asked for.
     terms : mapping or None
         Every term of C, s and m where the question asks to explain.
     """
@@ -170,6 +246,12 @@ class Answer:
     decision: Decision
     reason: Reason
     rule: str
+    at: str
+    mode: Mode
+    would_decide: Decision
+    pays: bool | None
+    threshold_tokens: float | None
+    ask_again_seconds: float | None
     expected_remaining_calls: float | None
     expected_remaining_requests: float | None
     continue_probability: float | None
@@ -183,10 +265,11 @@ class Answer:
     basis: Basis
     decision_id: str
     versions: Versions
+    quotes: tuple[QuotedKind, ...] | None = None
     terms: Mapping[str, Any] | None = None
 
     def as_payload(self) -> dict[str, Any]:
-        """Return plain JSON values; `terms` is left out unless the question asked for it."""
+        """Return plain JSON values; `quotes` and `terms` only where the question asked for them."""
         # Spelled out because dataclasses.asdict copies in depth, at several times the cost.
         reason, interval, basis, versions = self.reason, self.interval, self.basis, self.versions
         payload = {name: getattr(self, name) for name in _PAYLOAD_FIELDS}
@@ -194,15 +277,23 @@ class Answer:
         if interval is not None:
             payload["interval"] = {name: getattr(interval, name) for name in Interval.__slots__}
         payload["basis"] = {name: getattr(basis, name) for name in Basis.__slots__}
+        payload["basis"]["learned"] = list(basis.learned)
         payload["basis"]["assumed"] = list(basis.assumed)
         payload["basis"]["rests_on"] = [
             {"name": share.name, "turns": share.turns, "weight": share.weight}
             for share in basis.rests_on
         ]
         payload["versions"] = {name: getattr(versions, name) for name in Versions.__slots__}
+        if self.quotes is not None:
+            payload["quotes"] = [
+                {name: getattr(quoted, name) for name in QuotedKind.__slots__}
+                for quoted in self.quotes
+            ]
         if self.terms is not None:
             payload["terms"] = dict(self.terms)
         return payload
 
 
-_PAYLOAD_FIELDS = tuple(field.name for field in fields(Answer) if field.name != "terms")
+_PAYLOAD_FIELDS = tuple(
+    field.name for field in fields(Answer) if field.name not in ("quotes", "terms")
+)

@@ -1,16 +1,19 @@
-"""The guards around every rule: the hard limit of the window, and a compaction without saving."""
+"""The guards around every rule: the window's hard limit, and compactions that save nothing."""
 
 from policy.sizes import GROWTH_TOKENS, SUMMARY_OUTPUT_TOKENS
 
-__all__ = ["hard_limit", "no_saving"]
+__all__ = ["USELESS_IN_A_ROW", "hard_limit", "no_saving", "useless"]
+
+#: So many compactions in a row that shrank the context by less than 5% are enough: the model, §5.
+USELESS_IN_A_ROW = 2
 
 
 def hard_limit(
     context_tokens: int,
     window_tokens: int,
     *,
-    growth_tokens: int = GROWTH_TOKENS,
-    summary_output_tokens: int = SUMMARY_OUTPUT_TOKENS,
+    growth_tokens: float = GROWTH_TOKENS,
+    summary_output_tokens: float = SUMMARY_OUTPUT_TOKENS,
 ) -> bool:
     """Return whether to compact whatever the rule says, because it would soon be too late.
 
@@ -20,9 +23,9 @@ def hard_limit(
         Context before the next request.
     window_tokens : int
         What the model can hold, input and output together.
-    growth_tokens : int
+    growth_tokens : float
         Expected growth by one more request.
-    summary_output_tokens : int
+    summary_output_tokens : float
         Output of the summary call, which must itself still fit after that request.
 
     Notes
@@ -47,3 +50,14 @@ def no_saving(saving: float, context_tokens: int | None, context_after_tokens: i
     if context_tokens is None or context_after_tokens is None:
         return False
     return context_after_tokens >= context_tokens
+
+
+def useless(useless_compactions: int) -> bool:
+    """Return whether compacting has been tried often enough without effect.
+
+    Parameters
+    ----------
+    useless_compactions : int
+        Compactions in a row that shrank this context by less than 5%.
+    """
+    return useless_compactions >= USELESS_IN_A_ROW

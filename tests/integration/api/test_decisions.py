@@ -7,7 +7,8 @@ import pytest
 from tests.integration.api.credibility_by_hand import decayed, decisive, standard
 
 ISSUE_FIELDS = {
-    "decision", "reason", "rule", "expected_remaining_calls", "expected_remaining_requests",
+    "decision", "reason", "rule", "at", "mode", "would_decide", "pays", "threshold_tokens",
+    "ask_again_seconds", "expected_remaining_calls", "expected_remaining_requests",
     "continue_probability", "interval", "median_remaining_calls", "probability_pays",
     "break_even_calls", "cost", "saving_per_call", "expected_net", "basis", "decision_id",
     "versions",
@@ -139,8 +140,8 @@ def test_requests_per_call_is_learned_from_five_turns_on(client, asked):
     assert "requests_per_call" not in after["basis"]["assumed"]
     calls, requests = decisive([4] * 5), decisive([3] * 5, unit="requests")
     assert after["expected_remaining_calls"] == pytest.approx(calls)
-    assert after["expected_remaining_requests"] == pytest.approx(calls * 3 / 4)
-    assert after["expected_net"] == pytest.approx(calls * 3 / 4 * 4 - 4)
+    assert after["expected_remaining_requests"] == pytest.approx(requests)
+    assert after["expected_net"] == pytest.approx(requests * 4 - 4)
     in_requests = asked("main", unit="requests")
     assert in_requests["expected_remaining_requests"] == pytest.approx(requests)
     assert in_requests["expected_remaining_calls"] == pytest.approx(requests * 4 / 3)

@@ -17,6 +17,12 @@ ANSWER = {
     "decision": None,
     "reason": {"code", "text"},
     "rule": None,
+    "at": None,
+    "mode": None,
+    "would_decide": None,
+    "pays": None,
+    "threshold_tokens": None,
+    "ask_again_seconds": None,
     "expected_remaining_calls": None,
     "expected_remaining_requests": None,
     "continue_probability": None,
@@ -29,10 +35,11 @@ ANSWER = {
     "expected_net": None,
     "basis": {
         "role", "source", "unit", "turns", "at_risk", "ends", "requests_per_call",
-        "extrapolated", "credibility", "effective_ends", "half_life_turns", "rests_on", "assumed",
+        "extrapolated", "credibility", "effective_ends", "half_life_turns", "rests_on", "learned",
+        "assumed",
     },
     "decision_id": None,
-    "versions": {"policy", "estimate", "prices"},
+    "versions": {"policy", "estimate", "prices", "thresholds"},
 }  # fmt: skip
 
 
@@ -89,12 +96,23 @@ def client(sqlite_ledger):
         {"context_tokens": 150_000, "model": "claude-opus-4-8", "explain": True},
         {"context_tokens": 40_000, "model": "claude-opus-4-8"},
         {"cost": 1, "saving": 1, "role": "nobody", "unit": "requests"},
+        {"context_tokens": 150_000, "model": "claude-opus-4-8", "at": "turn_end"},
+        {"context_tokens": 150_000, "model": "claude-opus-4-8", "at": "idle", "idle_seconds": 240},
+        {
+            "context_tokens": 150_000,
+            "model": "claude-opus-4-8",
+            "summary_model": "claude-haiku-4-5",
+            "quotes": True,
+        },
     ],
 )
 def test_an_answer_is_what_the_route_publishes(client, more):
     answer = client.post("/should-compact", json={"role": "main", "calls": 1} | more).json()
-    assert set(answer) - {"terms"} == set(ANSWER)
+    assert set(answer) - {"quotes", "terms"} == set(ANSWER)
     assert ("terms" in answer) == bool(more.get("explain"))
+    assert [quoted["kind"] for quoted in answer.get("quotes", [])] == (
+        ["separate", "summary"] if more.get("quotes") else []
+    )
     for name, inside in ANSWER.items():
         if inside is not None and answer[name] is not None:
             assert set(answer[name]) == inside, name

@@ -1,8 +1,10 @@
 import math
+from dataclasses import fields
 from datetime import UTC, datetime
 
 import pytest
 
+from policy.parameters import CompactionParameters, Parameter, Parameters
 from policy.prices import Prices
 from policy.role_table import RoleTable
 from policy.snapshot import Snapshot, TableKey
@@ -29,7 +31,24 @@ def table_of(expected, *, role="main", survival=None, ends=10, **changes):
     return RoleTable(**(values | changes))
 
 
-def snapshot_of(*tables, portfolio=None, models=(), standard=None):
+def parameters_of(**values):
+    """Parameters of main: those named learned from 30 observations, the rest assumed."""
+    learned = {
+        name: Parameter(value, "role", 30, 0.9, value, value, value)
+        for name, value in values.items()
+        if name != "pauses"
+    }
+    in_compaction = {field.name for field in fields(CompactionParameters)}
+    own = {name: learned.pop(name) for name in list(learned) if name in in_compaction}
+    return Parameters(
+        role="main",
+        pauses=values.get("pauses", ()),
+        compactions={"summary": CompactionParameters(**own)},
+        **learned,
+    )
+
+
+def snapshot_of(*tables, portfolio=None, models=(), standard=None, parameters=None):
     """Tables that are printed and decide alike; all roles' is the fallback of every name.
 
     `models` are (role, model, table) of a role's turns on one model.
@@ -43,7 +62,8 @@ def snapshot_of(*tables, portfolio=None, models=(), standard=None):
     if portfolio is not None:
         kept[TableKey("portfolio", portfolio.unit)] = portfolio
         kept[TableKey("fallback", portfolio.unit)] = portfolio
-    return Snapshot.of(7, "2026-11-30T12:00:00+00:00", kept, standard=standard)
+    learned = {} if parameters is None else {TableKey("parameters", "", "main"): parameters}
+    return Snapshot.of(7, "2026-11-30T12:00:00+00:00", kept, standard=standard, parameters=learned)
 
 
 def prices_of(**changes):
@@ -97,3 +117,8 @@ def make_prices():
 @pytest.fixture(scope="session")
 def make_book():
     return CliffBook
+
+
+@pytest.fixture(scope="session")
+def make_parameters():
+    return parameters_of

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from compactuary.errors import InputError
 from policy.decision import POLICY_VERSION, Question, decide
+from policy.parameters import ASSUMED
 from policy.prices import GenaiPriceBook
 from policy.quote import quote
 from policy.snapshot import Snapshot, Standard
@@ -327,7 +328,8 @@ def test_payload_is_plain_json_with_exactly_the_promised_fields(ask):
     payload = ask(**PRESET).as_payload()
     assert json.loads(json.dumps(payload, allow_nan=False)) == payload
     assert list(payload) == [
-        "decision", "reason", "rule", "expected_remaining_calls", "expected_remaining_requests",
+        "decision", "reason", "rule", "at", "mode", "would_decide", "pays", "threshold_tokens",
+        "ask_again_seconds", "expected_remaining_calls", "expected_remaining_requests",
         "continue_probability", "interval", "median_remaining_calls", "probability_pays",
         "break_even_calls", "cost", "saving_per_call", "expected_net", "basis", "decision_id",
         "versions",
@@ -391,7 +393,7 @@ def test_a_quote_asked_for_directly_names_what_is_missing(at):
         (Question("main", 0, context_tokens=10), "model"),
     ]:
         with pytest.raises(InputError) as caught:
-            quote(question, None, at=at)
+            quote(question, None, ASSUMED, at=at)
         assert caught.value.where == where
 
 
@@ -401,7 +403,7 @@ def test_what_is_missing_without_prices_is_spelled_out(ask):
 
 
 def test_an_unknown_rule_names_the_known_ones(ask):
-    with pytest.raises(InputError, match="Known rules: break-even"):
+    with pytest.raises(InputError, match="Known rules: occupancy, break-even, reorder"):
         ask(**PRESET, rule="guess")
 
 
