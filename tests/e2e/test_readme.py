@@ -11,6 +11,7 @@ import sys
 import time
 import urllib.request
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -110,7 +111,8 @@ def test_curl_gets_the_answer_that_the_readme_shows(server, environment, home):
     answer = json.loads(run(f"{first.replace(PORT, server)} -s -f", environment, home).stdout)
     assert answer["reason"]["text"] == shown.pop("reason")["text"]
     interval = shown.pop("interval")
-    assert answer["decision"] == shown.pop("decision")
+    for name in ("decision", "pays"):
+        assert answer[name] == shown.pop(name)
     for name, value in shown.items():
         assert round(answer[name], len(str(value).split(".")[1])) == value, name
     for end in ("lower", "upper"):
@@ -120,13 +122,42 @@ def test_curl_gets_the_answer_that_the_readme_shows(server, environment, home):
     assert known == {"turn_id": "turn-1", "status": "ended", "tool_calls": 1, "requests": 1}
 
 
-def test_the_loop_asks_and_goes_on_without_an_answer(server):
-    loop = {}
-    exec(blocks("python")[0].replace(PORT, server), loop)
-    assert loop["should_compact"]("dev-front", 30, 150_000, "claude-opus-4-8") is True
-    assert loop["should_compact"]("dev-front", 30, 150_000, "nobody-knows") is False
-    exec(blocks("python")[0].replace(PORT, "127.0.0.1:1"), loop)
-    assert loop["should_compact"]("dev-front", 30, 150_000, "claude-opus-4-8") is False
+class Agent:
+    """An agent of 40 requests whose context grows, until it is told to compact it."""
+
+    def __init__(self):
+        self.context_tokens, self.left, self.compacted = 40_000, 40, []
+
+    @property
+    def done(self):
+        return self.left == 0
+
+    def compact(self):
+        self.compacted.append(self.context_tokens)
+        self.context_tokens = 30_000
+        return self.context_tokens
+
+    def request(self):
+        self.left -= 1
+        self.context_tokens += 5_000
+        usage = {"uncached": 3, "cache_read": self.context_tokens, "output": 400}
+        calls = [SimpleNamespace(id=f"loop-call-{self.left}", name="Bash")]
+        return SimpleNamespace(id=f"loop-{self.left}", usage=usage, tool_calls=calls)
+
+
+def test_the_loop_asks_and_goes_on_without_an_answer(server, home, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(home / "cache"))
+    for address, compacts in [(server, True), ("127.0.0.1:1", False)]:
+        monkeypatch.setenv("COMPACTUARY_URL", f"http://{address}")
+        loop, agent = {}, Agent()
+        exec(blocks("python")[0], loop)
+        loop["work"](agent, "a session of the loop's")
+        assert agent.done
+        assert bool(agent.compacted) is compacts
+        if compacts:
+            assert loop["client"].flush(30)
+            assert loop["client"].counters["records_delivered"] == 42 + len(agent.compacted)
+        loop["client"].close(0)
 
 
 def test_every_make_target_it_names_exists():
