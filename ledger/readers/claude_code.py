@@ -191,6 +191,8 @@ class ClaudeCodeReader:
             # Every line of a message repeats the usage, and the last one has the whole output.
             request.usage, request.raw_usage = anthropic_usage(usage), usage
         if settle(thread, request):
+            # The turn that a fork goes on with is made by its first request.
+            self.events += request_told(thread)
             self.events += compaction_told(thread)
             thread.boundary = None
         self._blocks(thread, request, message.get("content") or (), at_ms)

@@ -189,6 +189,18 @@ def test_compactions_of_a_copied_beginning_count_once(ledger, tmp_path):
     assert (made["session_id"], made["turn_id"], made["context_after"]) == ("s1", "p1", 30_001)
 
 
+def test_a_compaction_of_the_turn_that_a_fork_goes_on_with_is_the_forks(ledger, tmp_path):
+    log, fork = original(), fork_of(original(), 9)
+    fork.compacted(uuid="c1")
+    fork.answer("n1", use("u1"), usage=tokens(1, 30_000, 0))
+    fork.result("u1")
+    fork.answer("n2", said())
+    rows = filled(ledger, tmp_path, {"a": log, "b": fork}, "ab")
+    (made,) = rows["compactions"]
+    found = (made["session_id"], made["turn_id"], made["context_after"])
+    assert found == ("s2", "p2@s2", 30_001)
+
+
 def test_a_forks_sub_agents_are_the_originals(ledger, tmp_path):
     log = Transcript("s1")
     log.user("Fix it.", uuid="p1")
