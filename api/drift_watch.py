@@ -1,5 +1,6 @@
 """Drift: a role's closed turns are shown to its detector in the order of time, looking forward."""
 
+import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -29,6 +30,7 @@ from ledger.recent import RecentTurn, Since, closed_since
 
 __all__ = ["drift_report", "watch_drift"]
 
+_LOGGER = logging.getLogger(__name__)
 #: Ages at which a report shows m(i) before and after a change.
 REPORT_AGES = (0, 5, 10, 20, 40)
 #: Closed turns shown in one transaction, some 0.1 s of work.
@@ -157,29 +159,42 @@ class _Watch:
         self.first_ms = self.last_ms
 
 
-def watch_drift(engine: Engine, roles: Iterable[str]) -> None:
+def watch_drift(engine: Engine, roles: Iterable[str]) -> int:
     """Show the detectors of these roles what has closed since they last looked, and store them.
 
     A long backlog is taken in parts, each a transaction of its own, so that other writers wait for
     one part at the most.
+
+    Returns
+    -------
+    int
+        How many alarms that raised.
     """
+    raised = 0
     for role in sorted(set(roles)):
-        while _watch_some(engine, role):
-            pass
+        more = True
+        while more:
+            more, alarms = _watch_some(engine, role)
+            raised += len(alarms)
+            for one in alarms:
+                told = {"role": role, "direction": one["direction"], "turn_id": one["turn_id"]}
+                _LOGGER.warning("turns have changed", extra=told)
+    return raised
 
 
-def _watch_some(engine: Engine, role: str) -> bool:
-    """Take the next part of a role's closed turns, and say if there may be more."""
+def _watch_some(engine: Engine, role: str) -> tuple[bool, list[dict[str, Any]]]:
+    """Take the next part of a role's closed turns; say if there may be more, and the new alarms."""
     with reading(engine) as connection:
         if not _unseen(connection, _watch_of(connection, role), role, 1):
-            return False
+            return False, []
     with writing(engine) as connection:
         watch = _watch_of(connection, role)
+        before = len(watch.alarms)
         unseen = _unseen(connection, watch, role, _PART_TURNS)
         for turn in unseen:
             watch.take(turn)
         write_drift_states(connection, {role: watch.to_payload()})
-    return len(unseen) == _PART_TURNS
+    return len(unseen) == _PART_TURNS, watch.alarms[before:]
 
 
 def _watch_of(connection: Connection, role: str) -> _Watch:

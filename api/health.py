@@ -1,14 +1,17 @@
 """Liveness, readiness and status."""
 
+import os
 import time
+from dataclasses import asdict
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
 
 from api.refresh import RefreshState
-from api.service import service_of
+from api.service import Service, service_of
 from compactuary.version import VERSION
 from ledger.clock import iso
+from ledger.database import shown_url
 from policy.decision import POLICY_VERSION
 
 __all__ = ["router"]
@@ -48,10 +51,27 @@ async def get_status(request: Request) -> dict[str, Any]:
     return {
         "version": VERSION,
         "policy": POLICY_VERSION,
+        "worker": os.getpid(),
         "uptime_seconds": round(time.monotonic() - service.started, 3),
-        "ledger": service.engine.url.render_as_string(hide_password=True),
+        "ledger": shown_url(service.engine),
         "snapshot": _snapshot_status(state),
+        "thresholds": asdict(service.compiler.state),
+        "decision_log": None if service.log is None else service.log.state.as_payload(),
+        "drift_alarms": state.drift_alarms,
+        "access": _access_status(service),
         "last_error": state.error,
+    }
+
+
+def _access_status(service: Service) -> dict[str, Any]:
+    limits, counts = service.limiter.limits, service.counts
+    return {
+        **service.keyring.state.as_payload(time.time_ns() // 1_000_000),
+        "requests_per_second": limits.requests_per_second,
+        "max_body_bytes": limits.max_body_bytes,
+        "denied": dict(counts.denied),
+        "rate_limited": counts.rate_limited,
+        "too_large": counts.too_large,
     }
 
 

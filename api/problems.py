@@ -17,7 +17,12 @@ __all__ = [
     "PROBLEM_RESPONSES",
     "ConflictError",
     "NotFoundError",
+    "RefusedError",
+    "describe_refusals",
+    "field_problem",
     "install",
+    "refusal",
+    "shown",
 ]
 
 MEDIA_TYPE = "application/problem+json"
@@ -31,6 +36,24 @@ class NotFoundError(InputError):
 
 class ConflictError(InputError):
     """What was sent contradicts what the ledger holds."""
+
+
+class RefusedError(HTTPException):
+    """A request that goes no further, for what it is rather than for what it asks.
+
+    Parameters
+    ----------
+    status : int
+    kind, title, problem, remedy : str
+    headers : mapping of str to str
+        Sent with the answer.
+    """
+
+    def __init__(
+        self, status: int, kind: str, title: str, problem: str, remedy: str, **headers: str
+    ) -> None:
+        super().__init__(status, f"{problem}. {remedy}", headers)
+        self.kind, self.title, self.remedy = kind, title, remedy
 
 
 _KINDS: tuple[tuple[type[CompactuaryError], int, str, str], ...] = (
@@ -57,12 +80,36 @@ CONFLICT: dict[int | str, dict[str, Any]] = {
 }
 
 
+def describe_refusals(document: dict[str, Any]) -> None:
+    """Add to an OpenAPI document what routing and media types refuse.
+
+    That is a name which no path can hold, and a body of another type than an operation reads.
+    """
+    for path, operations in document["paths"].items():
+        for operation in operations.values():
+            if "{" in path:
+                operation["responses"].setdefault("404", _documented("There is no such path."))
+            media = operation.get("requestBody", {}).get("content", {"application/json": {}})
+            if "application/json" not in media:
+                told = _documented(f"The body is not {', '.join(media)}.")
+                operation["responses"].setdefault("415", told)
+
+
 def install(app: FastAPI) -> None:
     """Answer every error of the app with a problem document."""
     app.add_exception_handler(CompactuaryError, _of_our_own)
     app.add_exception_handler(RequestValidationError, _of_validation)
     app.add_exception_handler(HTTPException, _of_http)
     app.add_exception_handler(Exception, _of_a_fault)
+
+
+def refusal(error: RefusedError) -> Response:
+    """Return the answer that a refusal is."""
+    response = _problem(
+        error.status_code, error.kind, error.title, error.detail, remedy=error.remedy
+    )
+    response.headers.update(error.headers or {})
+    return response
 
 
 def _problem(status: int, kind: str, title: str, detail: str, **more: Any) -> Response:
@@ -86,7 +133,7 @@ def _of_our_own(_request: Request, error: Exception) -> Response:
                 title,
                 str(error),
                 field=error.where,
-                value=_shown(error.value),
+                value=shown(error.value),
                 remedy=error.remedy,
             )
     raise error
@@ -95,7 +142,7 @@ def _of_our_own(_request: Request, error: Exception) -> Response:
 def _of_validation(_request: Request, error: Exception) -> Response:
     if not isinstance(error, RequestValidationError):
         raise error
-    errors = [_field_error(one) for one in error.errors()]
+    errors = [field_problem(one) for one in error.errors()]
     first = errors[0]
     return _problem(
         422,
@@ -114,7 +161,14 @@ def _sentence(first: Mapping[str, Any]) -> str:
     return f"{first['field']}: {first['problem']}{got}. {first['remedy']}"
 
 
-def _field_error(one: Mapping[str, Any]) -> dict[str, Any]:
+def field_problem(one: Mapping[str, Any]) -> dict[str, Any]:
+    """Return field, problem, value and remedy of an error as validation told it.
+
+    Parameters
+    ----------
+    one : mapping
+        Its ``type, loc, msg, input``; the place begins with where the fields are: the body, say.
+    """
     kind, place = one["type"], one["loc"][1:]
     if kind == "json_invalid":
         # Its place is the number of a character, not a field.
@@ -123,7 +177,7 @@ def _field_error(one: Mapping[str, Any]) -> dict[str, Any]:
     elif kind == "missing":
         problem, value = "is missing", None
     else:
-        problem, value = one["msg"], _shown(one.get("input"))
+        problem, value = one["msg"], shown(one.get("input"))
     named = [str(part) for part in place if part not in FORMS]
     return {
         "field": ".".join(named) or "body",
@@ -144,9 +198,23 @@ def _remedy(kind: str, given: object) -> str:
 def _of_http(_request: Request, error: Exception) -> Response:
     if not isinstance(error, HTTPException):
         raise error
+    if isinstance(error, RefusedError):
+        return refusal(error)
+    if error.status_code == 400 and error.__cause__ is not None:
+        return _of_an_unreadable_body(error.__cause__)
     detail = str(error.detail)
     remedy = "See /docs for the paths and methods there are."
-    return _problem(error.status_code, "http", detail, f"{detail}. {remedy}", remedy=remedy)
+    response = _problem(error.status_code, "http", detail, f"{detail}. {remedy}", remedy=remedy)
+    response.headers.update(error.headers or {})
+    return response
+
+
+def _of_an_unreadable_body(cause: BaseException) -> Response:
+    """Answer to bytes that are no text, or to nesting and numbers beyond what Python takes."""
+    problem = "is not UTF-8" if isinstance(cause, UnicodeError) else "is not JSON that can be read"
+    remedy = "Send JSON in UTF-8."
+    detail = f"body: {problem}. {remedy}"
+    return _problem(422, "invalid-value", "A value is wrong", detail, field="body", remedy=remedy)
 
 
 def _of_a_fault(_request: Request, _error: Exception) -> Response:
@@ -154,7 +222,8 @@ def _of_a_fault(_request: Request, _error: Exception) -> Response:
     return _problem(500, "internal", _INTERNAL, f"{_INTERNAL}. {remedy}", remedy=remedy)
 
 
-def _shown(value: object) -> Any:
+def shown(value: object) -> Any:
+    """Return a wrong value as a problem tells it: numbers as they are, all else as a short text."""
     if value is None or isinstance(value, bool | int):
         return value
     text = value if isinstance(value, str) else repr(value)

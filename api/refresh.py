@@ -12,6 +12,7 @@ from sqlalchemy import Connection, Engine
 from api.drift_watch import watch_drift
 from api.estimates import Estimates, build_snapshot, snapshot_of
 from compactuary.errors import CompactuaryError
+from ledger.builder import sole_builder
 from ledger.database import reading, writing
 from ledger.snapshots import StoredSnapshot, latest_snapshot, load_tables, store_snapshot
 from ledger.versions import current_version
@@ -22,6 +23,10 @@ from policy.snapshot import Snapshot, TableKey
 __all__ = ["RefreshState", "Refresher"]
 
 _LOGGER = logging.getLogger(__name__)
+#: Between two looks for the snapshot that another worker is building, and how long it is waited
+#: for: a process that hangs must not keep all others behind.
+BUSY_SECONDS = 0.05
+PATIENCE_SECONDS = 15.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +45,7 @@ class Refresher:
     """Keeps ``state.snapshot`` as new as the ledger, in a thread of its own.
 
     A worker that finds the ledger ahead of the stored snapshot builds and stores the next one;
-    the others load it. The last good snapshot stays when the database fails.
+    the others wait for it, and load it. The last good snapshot stays when the database fails.
 
     Parameters
     ----------
@@ -72,13 +77,17 @@ class Refresher:
         self._parameters: dict[TableKey, Parameters] = {}
         self._digests: dict[TableKey, str] = {}
         self._stored_version: int | None = None
+        self._waiting_since: float | None = None
         self._wake = threading.Event()
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name="refresher", daemon=True)
 
     def start(self) -> None:
-        """Make the first snapshot at once, then go on in the background."""
+        """Have the first snapshot at once, then go on in the background."""
         self.refresh()
+        while self._waiting_since is not None and self.state.error is None:
+            time.sleep(BUSY_SECONDS)
+            self.refresh()
         self._thread.start()
 
     def stop(self) -> None:
@@ -106,30 +115,67 @@ class Refresher:
 
     def _run(self) -> None:
         while not self._stopped.is_set():
-            self._wake.wait(self._seconds)
+            self._wake.wait(self._seconds if self._waiting_since is None else BUSY_SECONDS)
             self._wake.clear()
             if not self._stopped.is_set():
                 self.refresh()
 
     def _follow(self) -> None:
         """Have the snapshot of the ledger's version, and have it stored."""
-        now_ms, began_ns, how = self._now_ms(), time.time_ns(), None
+        now_ms, began_ns = self._now_ms(), time.time_ns()
         with reading(self._engine) as connection:
-            version = current_version(connection)
-            made = self.state.built_ms is not None and version == self.state.snapshot.version
-            stored = None if made else latest_snapshot(connection)
-            if stored is not None and stored.version == version:
-                self._take(self._loaded(connection, stored), stored.built_ms)
-                self._stored_version, how = version, "loaded"
-            elif not made:
-                self._take(self._built(connection, now_ms), now_ms)
-                how = "built"
+            version, how = self._caught_up(connection)
+        if how is None:
+            version, how = self._built_alone(now_ms)
+        if how is None:
+            return
+        self._waiting_since = None
         if self._stored_version != version:
             self._store(self.state.snapshot, self.state.built_ms or now_ms)
-            self._stored_version = version
         self.state = replace(self.state, checked_ms=now_ms, error=None)
-        if how and self._on_refresh is not None:
+        if how != "kept" and self._on_refresh is not None:
             self._on_refresh(how, began_ns, version)
+
+    def _caught_up(self, connection: Connection) -> tuple[int, str | None]:
+        """Return the ledger's version, and how this worker has its snapshot; None if it has not."""
+        version = current_version(connection)
+        if self.state.built_ms is not None and version == self.state.snapshot.version:
+            return version, "kept"
+        stored = latest_snapshot(connection)
+        if stored is None or stored.version != version:
+            return version, None
+        self._take(self._loaded(connection, stored), stored.built_ms)
+        self._stored_version = version
+        return version, "loaded"
+
+    def _built_alone(self, now_ms: int) -> tuple[int, str | None]:
+        """Build the next snapshot and store it, unless another worker is at it: then wait for that.
+
+        A worker that has waited too long for another's builds its own.
+        """
+        with sole_builder(self._engine) as connection:
+            if connection is not None:
+                return self._build(connection, now_ms)
+        now = time.monotonic()
+        if self._waiting_since is None:
+            self._waiting_since = now
+        if now - self._waiting_since < PATIENCE_SECONDS:
+            return 0, None
+        with reading(self._engine) as connection:
+            return self._build(connection, now_ms)
+
+    def _build(self, connection: Connection, now_ms: int) -> tuple[int, str | None]:
+        # Another one may have stored it since this worker looked.
+        version, how = self._caught_up(connection)
+        if how is None:
+            if version < self._estimates.version:
+                # The database was put back to an earlier state, whose cells are other ones.
+                self._estimates = Estimates()
+            self._take(self._built(connection, now_ms), now_ms)
+            how = "built"
+            # While nobody else may build, so that they find it.
+            self._store(self.state.snapshot, now_ms)
+        return version, how
 
     def _watch(self) -> None:
         """Show the detectors what this worker's snapshots brought; a fault is tried again."""
@@ -178,3 +224,4 @@ class Refresher:
                 StoredSnapshot(snapshot.version, built_ms, snapshot.content_hash),
                 self._estimates.stored,
             )
+        self._stored_version = snapshot.version

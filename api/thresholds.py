@@ -33,7 +33,7 @@ async def thresholds_of_role(
     """Answer with thresholds by requests made, for each moment, and what they were compiled for.
 
     `at_call[i]` is the context from which to compact after i requests, i being calls times
-    `requests_per_call`; null is never. From `hard_limit_tokens` on, compact whatever they say.
+    `requests_per_call`; null is never. Beyond `hard_limit_tokens`, compact whatever they say.
     The ETag changes when they do.
     """
     question = Question(role=role, calls=0, **query.__dict__)
@@ -43,7 +43,8 @@ async def thresholds_of_role(
     compiled = service.compiler.find(key, question)
     if compiled is None:
         compiled = await asyncio.to_thread(service.compiler.compile, key, question)
-    body = orjson.dumps(served_thresholds(key, compiled, question, snapshot))
+    mode = service.modes.of(role)
+    body = orjson.dumps(served_thresholds(key, compiled, question, snapshot, mode))
     etag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
     headers = {"ETag": etag, "Cache-Control": "no-cache"}
     if if_none_match is not None and etag in if_none_match:

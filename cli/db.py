@@ -7,7 +7,7 @@ import typer
 from cli.ledger import open_ledger
 from cli.options import AsJson, Db
 from cli.output import print_json
-from ledger.database import reading
+from ledger.database import reading, shown_url
 from migrations.upgrade import revision_of, upgrade
 
 __all__ = ["db_app"]
@@ -27,7 +27,7 @@ def upgrade_command(db: Db = None, as_json: AsJson = False) -> None:
         upgrade(engine)
         with reading(engine) as connection:
             revision = revision_of(connection)
-    where = engine.url.render_as_string(hide_password=True)
+    where = shown_url(engine)
     if as_json:
         print_json({"ledger": where, "revision": revision})
     else:

@@ -2,24 +2,40 @@
 
 import os
 import socket
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from ipaddress import ip_address
 from typing import Annotated
 
 import typer
+from sqlalchemy import Engine
 
-from api.settings import DEFAULT_PORT, REFRESH_VARIABLE, Settings, seconds_of
+from api.logs import LOG_FORMAT_VARIABLE, LOG_LEVEL_VARIABLE, log_config
+from api.settings import (
+    DEFAULT_PORT,
+    METRICS_VARIABLE,
+    REFRESH_VARIABLE,
+    TRACES_VARIABLE,
+    Settings,
+    seconds_of,
+)
+from api.traces import open_traces
 from cli.ledger import open_ledger
 from cli.options import AsJson, Db
 from cli.output import print_json, say
 from compactuary.errors import InputError
-from ledger.database import DB_VARIABLE, database_url
+from ledger.database import DB_VARIABLE, database_url, reading, shown_url
+from ledger.keys import read_keys
 
 __all__ = ["serve_command"]
 
 
 def serve_command(
     db: Db = None,
-    host: Annotated[str, typer.Option(help="Loopback addresses only.")] = "127.0.0.1",
+    host: Annotated[
+        str, typer.Option(help="Where others may ask from: loopback only, until there is a key.")
+    ] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=1, max=65535, help="Where to listen.")] = DEFAULT_PORT,
     workers: Annotated[int, typer.Option(min=1, max=64, help="Processes that answer.")] = 1,
     refresh_seconds: Annotated[
@@ -30,6 +46,26 @@ def serve_command(
             show_default=False,
         ),
     ] = None,
+    log_format: Annotated[
+        str | None,
+        typer.Option(
+            "--log-format",
+            help=f"text or json, on standard error. Default: {LOG_FORMAT_VARIABLE}, else text.",
+            show_default=False,
+        ),
+    ] = None,
+    log_level: Annotated[
+        str | None,
+        typer.Option(
+            "--log-level",
+            help="error, warning, info or debug (every decision's id). "
+            f"Default: {LOG_LEVEL_VARIABLE}, else warning.",
+            show_default=False,
+        ),
+    ] = None,
+    traces: Annotated[
+        bool, typer.Option("--traces", help="Trace with OpenTelemetry, by its own variables.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Serve decisions over HTTP.
@@ -38,48 +74,71 @@ def serve_command(
     """
     import uvicorn  # noqa: PLC0415 - the server's extra
 
-    # A wrong setting is told here, not by every worker.
-    if refresh_seconds is None:
-        Settings.from_environment()
-    else:
-        seconds_of(str(refresh_seconds), "--refresh-seconds")
-    _refuse_public(host)
-    _refuse_taken(host, port)
+    _set_up_workers(refresh_seconds, traces=traces)
+    logs = log_config(log_format, log_level, os.environ)
     url = database_url(db)
     with open_ledger(db) as engine:
-        where = engine.url.render_as_string(hide_password=True)
+        where = shown_url(engine)
+        _refuse_public(host, engine)
+    _refuse_taken(host, port)
     os.environ[DB_VARIABLE] = url
-    if refresh_seconds is not None:
-        os.environ[REFRESH_VARIABLE] = str(refresh_seconds)
     address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
     if as_json:
         print_json({"address": address, "ledger": where, "workers": workers})
     else:
         say(f"compactuary serves {where}\n  {address}/docs")
-    uvicorn.run(
-        "compactuary.asgi:app",
-        host=host,
-        port=port,
-        workers=workers,
-        access_log=False,
-        log_level="warning",
-    )
+    with _metrics_folder(workers):
+        uvicorn.run(
+            "compactuary.asgi:app",
+            host=host,
+            port=port,
+            workers=workers,
+            access_log=False,
+            log_config=logs,
+            log_level=None,
+        )
 
 
-def _refuse_public(host: str) -> None:
+def _set_up_workers(refresh_seconds: float | None, *, traces: bool) -> None:
+    """Hand the options on to the workers; a wrong setting is told here, not by each of them."""
+    if refresh_seconds is not None:
+        seconds_of(str(refresh_seconds), "--refresh-seconds")
+        os.environ[REFRESH_VARIABLE] = str(refresh_seconds)
+    if traces:
+        os.environ[TRACES_VARIABLE] = "on"
+    if Settings.from_environment().traces and (opened := open_traces(wanted=True)):
+        opened.close()
+
+
+@contextmanager
+def _metrics_folder(workers: int) -> Iterator[None]:
+    """Give several workers a folder through which each can tell the others' metrics too."""
+    if workers == 1 or os.environ.get(METRICS_VARIABLE):
+        yield
+        return
+    with tempfile.TemporaryDirectory(prefix="compactuary-metrics-") as folder:
+        os.environ[METRICS_VARIABLE] = folder
+        yield
+
+
+def _refuse_public(host: str, engine: Engine) -> None:
     loopback = host == "localhost"
     if not loopback:
         try:
             loopback = ip_address(host).is_loopback
         except ValueError:
             loopback = False
-    if not loopback:
-        raise InputError(
-            "the service has no keys yet, so it listens on this machine only",
-            where="--host",
-            value=host,
-            remedy="Use 127.0.0.1, and put a proxy that checks who asks in front of it.",
-        )
+    if loopback:
+        return
+    with reading(engine) as connection:
+        if read_keys(connection):
+            return
+    raise InputError(
+        "the ledger has no keys, so the service listens on this machine only",
+        where="--host",
+        value=host,
+        remedy="Make one first: compactuary keys create NAME --scope SCOPE; or use 127.0.0.1.",
+    )
 
 
 def _refuse_taken(host: str, port: int) -> None:

@@ -76,7 +76,7 @@ def _told(served: dict[str, Any]) -> Iterator[str]:
         yield f"  {f'idle for {seconds:,.0f} s':<24}{_context(threshold)}"
     limit = served["hard_limit_tokens"]
     if limit is not None:
-        yield f"  {'whatever the rule says':<24}{_context(limit)}"
+        yield f"  {'whatever the rule says':<24}above {limit:>10,.0f} tokens"
     yield f"requests per tool call: {served['requests_per_call']:.2f}"
 
 

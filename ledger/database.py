@@ -13,11 +13,21 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlch
 
 from compactuary.errors import InputError, LedgerError, MissingExtraError
 
-__all__ = ["DB_VARIABLE", "connect", "database_url", "open_engine", "reading", "writing"]
+__all__ = [
+    "DB_VARIABLE",
+    "connect",
+    "database_url",
+    "open_engine",
+    "reading",
+    "shown_url",
+    "writing",
+]
 
 DB_VARIABLE = "COMPACTUARY_DB"
 #: How long a writer waits for another one before it gives up.
 BUSY_SECONDS = 30
+#: Parameters of a URL that libpq takes and nobody else may see.
+_SECRETS = ("password", "sslpassword")
 
 
 def database_url(given: str | None = None) -> str:
@@ -68,11 +78,19 @@ def open_engine(given: str | None = None) -> Engine:
         ) from error
 
 
+def shown_url(engine: Engine) -> str:
+    """Return the database's URL without its passwords, wherever in it they stand."""
+    url = engine.url.difference_update_query(_SECRETS)
+    return url.render_as_string(hide_password=True)
+
+
 def _no_database(url: str) -> InputError:
+    # What stands before the @ may be a password, even where the rest is no URL.
+    head, at, tail = url.rpartition("@")
     return InputError(
         "not a database URL this project can open",
         where="db",
-        value=url,
+        value=f"{head.partition('://')[0]}://***@{tail}" if at else url,
         remedy="Use sqlite:///PATH or postgresql://USER@HOST/NAME.",
     )
 
@@ -175,13 +193,24 @@ def _plain_faults(engine: Engine) -> Iterator[None]:
     try:
         yield
     except DBAPIError as error:
+        _forget_lost_file(str(error.orig), engine)
         raise _ledger_error(str(error.orig), engine) from error
     except SQLAlchemyError as error:
         raise _ledger_error(str(error), engine) from error
 
 
+#: What SQLite says where the file is another one than when it was opened, or none any more.
+_LOST = ("disk i/o", "not a database", "malformed", "unable to open", "readonly")
+
+
+def _forget_lost_file(message: str, engine: Engine) -> None:
+    """Have the next transaction open the file anew: an open one stays lost though it is back."""
+    if engine.dialect.name == "sqlite" and any(sign in message.lower() for sign in _LOST):
+        engine.dispose()
+
+
 def _ledger_error(message: str, engine: Engine) -> LedgerError:
-    where = engine.url.render_as_string(hide_password=True)
+    where = shown_url(engine)
     lowered = message.lower()
     for sign, problem, remedy in _FAULTS:
         if sign in lowered:

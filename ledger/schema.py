@@ -10,6 +10,7 @@ from sqlalchemy import (
     Boolean,
     CheckConstraint,
     Column,
+    Double,
     ForeignKey,
     Index,
     Integer,
@@ -25,8 +26,10 @@ __all__ = [
     "CACHE_WRITE_COLUMNS",
     "TOKEN_COLUMNS",
     "compactions",
+    "decisions",
     "drift_states",
     "histogram",
+    "keys",
     "ledger_version",
     "metadata",
     "request_pace",
@@ -122,6 +125,14 @@ requests = Table(
 )
 
 Index("ix_requests_turn_id", requests.c.turn_id, requests.c.position)
+#: Summary calls by session and time, for what compactions teach.
+Index(
+    "ix_requests_compacting",
+    requests.c.session_id,
+    requests.c.at_ms,
+    sqlite_where=requests.c.kind == "compaction",
+    postgresql_where=requests.c.kind == "compaction",
+)
 
 tool_calls = Table(
     "tool_calls",
@@ -140,7 +151,7 @@ compactions = Table(
     Column("session_id", Text, nullable=False),
     # Null for a compaction between turns.
     Column("turn_id", Text, index=True),
-    Column("at_ms", BigInteger),
+    Column("at_ms", BigInteger, index=True),
     Column("trigger", Text),
     Column("strategy", Text, nullable=False, server_default="summary"),
     Column("context_before", BigInteger),
@@ -239,4 +250,73 @@ drift_states = Table(
     metadata,
     Column("role", Text, primary_key=True),
     Column("state", Text, nullable=False),
+)
+
+#: One row an answer of the service: what was asked, what was said and from what. Numbers and names
+#: only; no column holds a text of a prompt. Turns may be recorded after they were asked about, or
+#: never, so nothing is referred to.
+decisions = Table(
+    "decisions",
+    metadata,
+    Column("decision_id", Text, primary_key=True),
+    Column("at_ms", BigInteger, nullable=False, index=True),
+    Column("session_id", Text),
+    Column("turn_id", Text, index=True),
+    Column("role", Text, nullable=False),
+    Column("model", Text),
+    Column("unit", Text, nullable=False),
+    # Made so far in the turn: calls in the unit, requests where those were counted.
+    Column("calls", BigInteger, nullable=False),
+    Column("requests", BigInteger),
+    Column("context_tokens", BigInteger),
+    # Answered, and what guards and rule said, whatever the mode.
+    Column("decision", Text, nullable=False),
+    Column("would_decide", Text, nullable=False),
+    Column("rule", Text, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("moment", Text, nullable=False, server_default="call"),
+    Column("mode", Text, nullable=False, server_default="enforce"),
+    Column("threshold_tokens", Double),
+    Column("expected_remaining_calls", Double),
+    Column("expected_remaining_requests", Double),
+    Column("continue_probability", Double),
+    Column("probability_pays", Double),
+    Column("break_even_calls", Double),
+    Column("cost", Double, nullable=False),
+    Column("saving_per_call", Double, nullable=False),
+    Column("expected_net", Double),
+    Column("source", Text, nullable=False),
+    Column("snapshot_version", BigInteger, nullable=False),
+    Column("policy_version", Text, nullable=False),
+    Column("prices_source", Text),
+    CheckConstraint("decision IN ('compact', 'wait')", name="decision"),
+    CheckConstraint("would_decide IN ('compact', 'wait')", name="would_decide"),
+    CheckConstraint("unit IN ('tool_calls', 'requests')", name="unit"),
+    CheckConstraint("moment IN ('call', 'turn_end', 'idle', 'resume')", name="moment"),
+    CheckConstraint("mode IN ('enforce', 'shadow', 'off')", name="mode"),
+)
+
+#: Bearer keys of the service. Revoked and expired ones stay: a service that has ever had a key
+#: must not stand open once the last one is gone.
+keys = Table(
+    "keys",
+    metadata,
+    # The public part of the key, by which it is looked up.
+    Column("key_id", Text, primary_key=True),
+    Column("name", Text, nullable=False),
+    # SHA-256 of the whole key, in hexadecimal.
+    Column("digest", Text, nullable=False),
+    # Names, with blanks between them.
+    Column("scopes", Text, nullable=False),
+    Column("created_ms", BigInteger, nullable=False),
+    Column("expires_ms", BigInteger),
+    Column("revoked_ms", BigInteger),
+)
+#: A revoked key's name may be given again.
+Index(
+    "ix_keys_name",
+    keys.c.name,
+    unique=True,
+    sqlite_where=keys.c.revoked_ms.is_(None),
+    postgresql_where=keys.c.revoked_ms.is_(None),
 )

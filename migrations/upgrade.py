@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import Connection, Engine, inspect, text
 
 from compactuary.errors import LedgerError
-from ledger.database import reading, writing
+from ledger.database import reading, shown_url, writing
 
 if TYPE_CHECKING:
     from alembic.config import Config
@@ -75,6 +75,6 @@ def ensure_current(engine: Engine) -> None:
         older = found < head()
         raise LedgerError(
             f"the ledger is at revision {found}, this version needs {head()}",
-            where=engine.url.render_as_string(hide_password=True),
+            where=shown_url(engine),
             remedy="Run: compactuary db upgrade" if older else "Use a newer compactuary.",
         )

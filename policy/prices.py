@@ -286,10 +286,10 @@ class GenaiPriceBook:
 
 
 def _unknown(model: str, provider: str | None, problem: str) -> UnknownPriceError:
-    where = "model" if provider is None else f"model (provider {provider})"
+    whose = "" if provider is None else f" with provider {provider!r}"
     return UnknownPriceError(
-        problem,
-        where=where,
+        problem + whose,
+        where="model",
         value=model,
         remedy="Name its provider, give weights, or put its prices into the file that "
         "COMPACTUARY_PRICES names",

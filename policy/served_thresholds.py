@@ -3,6 +3,7 @@
 from datetime import datetime
 from typing import Any
 
+from policy.answer import Mode
 from policy.decision import POLICY_VERSION
 from policy.prices import PriceBook
 from policy.question import Question, validate
@@ -34,7 +35,11 @@ def asked_thresholds(
 
 
 def served_thresholds(
-    key: ThresholdKey, compiled: Compiled, question: Question, snapshot: Snapshot
+    key: ThresholdKey,
+    compiled: Compiled,
+    question: Question,
+    snapshot: Snapshot,
+    mode: Mode = "enforce",
 ) -> dict[str, Any]:
     """Return thresholds with what a caller needs to look up its own place in them.
 
@@ -46,13 +51,15 @@ def served_thresholds(
         Whose unit tells how calls become requests.
     snapshot : Snapshot
         Whose tables tell the role's requests per tool call.
+    mode : {'enforce', 'shadow', 'off'}
+        The role's: only where it is enforced shall a caller act on them.
 
     Returns
     -------
     dict
         ``at_call[i]`` is the context from which to compact after i requests of the turn (the last
-        one holds beyond, null is never), i = round(calls × ``requests_per_call``); from
-        ``hard_limit_tokens`` on compact whatever they say.
+        one holds beyond, null is never), i = round(calls × ``requests_per_call``); beyond
+        ``hard_limit_tokens`` compact whatever they say.
     """
     found = snapshot.lookup(question.unit, question.role, question.model)
     rate = None if found is None else found.table.requests_per_call
@@ -66,6 +73,7 @@ def served_thresholds(
         "model": question.model,
         **payload,
         "rule": key.rule,
+        "mode": mode,
         "requests_per_call": 1.0 if rate is None else rate,
         "hard_limit_tokens": limit,
         "versions": {"policy": POLICY_VERSION, "thresholds": compiled.version},

@@ -11,6 +11,7 @@ from compactuary.errors import LedgerError
 from ledger import schema
 from ledger.database import reading, writing
 from ledger.events import CompactionMade, RequestMade, TurnReached, TurnStarted
+from ledger.keys import create_key, read_keys
 from ledger.recording import record
 from ledger.usage import Usage
 from migrations.upgrade import (
@@ -35,12 +36,14 @@ def test_up_and_down_with_rows(empty_database: Engine):
     upgrade(empty_database)
     with writing(empty_database) as connection:
         record(connection, EVENTS)
+        create_key(connection, "ci", ["read"], now_ms=1000)
     downgrade(empty_database, "base")
     assert set(inspect(empty_database).get_table_names()) <= {"alembic_version"}
     upgrade(empty_database)
     with writing(empty_database) as connection:
         assert record(connection, EVENTS).turns == 1
         assert connection.execute(text("SELECT count FROM histogram")).scalars().all() == [1, 1]
+        assert read_keys(connection) == []
 
 
 def test_the_models_and_the_migrated_database_agree(ledger: Engine):

@@ -35,6 +35,7 @@ def test_a_worker_that_has_its_snapshot_is_ready(client, settled):
 def test_the_status_hides_the_password(postgres_server):
     secret = "hunter2"
     url = open_engine(postgres_server).url.set(password=secret)
+    url = url.update_query_dict({"password": secret})
     app = create_app(Settings(url.render_as_string(hide_password=False), 3600))
     with TestClient(app) as client:
         status = client.get("/status").text

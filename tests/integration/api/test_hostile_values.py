@@ -15,6 +15,8 @@ STRANGE = [
     "sessions/2026/agent-a1",
     "emoji 🦊 and é",
     "100% of it",
+    "../../etc/passwd",
+    "a/../../b?c#d",
     "trailing/requests",
     "ten\ttabs",
     "x" * 500,
@@ -70,6 +72,9 @@ COUNTS = [
     ("POST", "/should-compact", {"role": "r", "calls": 1, "model": "claude-opus-4-8"},
      "context_tokens"),
     ("POST", "/should-compact", {"role": "r", "cost": 1, "saving": 1}, "calls"),
+    ("POST", "/should-compact", {"role": "r", "calls": "1", "cost": 1, "saving": 1}, "calls"),
+    ("POST", "/should-compact", {"role": "r", "calls": True, "cost": 1, "saving": 1}, "calls"),
+    ("POST", "/turns/known/end", {"status": "ended", "tool_calls": False}, "tool_calls"),
     ("POST", "/should-compact", {"role": "r", "calls": 1, "cost": 1, "saving": 1, "rule": "x"},
      "rule"),
     ("POST", "/should-compact", {"role": "r", "calls": 1, "cost": 1, "saving": 1, "no": 1}, "no"),
@@ -139,7 +144,12 @@ def test_a_usage_object_of_wrong_shapes_is_refused(sqlite_client):
         assert response.json()["field"].startswith("usage.")
 
 
-@pytest.mark.parametrize("content", [b"", b"[1, 2", b"\xff\xfe", b'"text"', b"null", b"[]"])
+UNREADABLE = [b'{"role": "\xff"}', b"[" * 100_000, b'{"calls": ' + b"9" * 5000 + b"}"]
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"[1, 2", b"\xff\xfe", b'"text"', b"null", b"[]", *UNREADABLE]
+)
 def test_a_body_that_is_no_object_is_refused(sqlite_client, content):
     for method, path in [("POST", "/should-compact"), ("PUT", "/turns/t")]:
         headers = {"content-type": "application/json"}
@@ -164,6 +174,7 @@ def test_an_unknown_path_is_a_problem_too(sqlite_client):
     ]:
         assert response.status_code == status
         assert response.headers["content-type"] == "application/problem+json"
+        assert response.headers.get("allow") == (None if status == 404 else "GET")
         assert "/docs" in response.json()["remedy"]
 
 

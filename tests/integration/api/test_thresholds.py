@@ -24,6 +24,7 @@ def test_a_role_is_compiled_when_it_is_asked_for(sqlite_client):
     # 1,000,000 − 1,100 − 5,000
     assert said["hard_limit_tokens"] == 993_900
     assert said["setting"]["context_after_tokens"] == 51_000
+    assert said["mode"] == "enforce"
     decided = sqlite_client.post("/should-compact", json=PRICED).json()
     assert decided["threshold_tokens"] == said["at_call"][3]
     assert decided["versions"]["thresholds"] == 0
@@ -106,6 +107,7 @@ def test_modes_hold_by_role(sqlite_ledger):
             asked = {"role": role, "calls": 3} | WEIGHED
             answer = client.post("/should-compact", json=asked).json()
             said[role] = (answer["decision"], answer["would_decide"], answer["mode"])
+            assert thresholds(client, role).json()["mode"] == answer["mode"]
     assert said == {
         "main": ("compact", "compact", "enforce"),
         "Explore": ("wait", "compact", "shadow"),
