@@ -2,7 +2,7 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run test check bench lint types proof format build clean
+.PHONY: help run test check soak bench lint types proof format build clean
 
 # A version manager's python3.12 may exist and refuse to start, and a Python may come without venv,
 # so each candidate has to run.
@@ -29,6 +29,11 @@ test: $(INSTALLED) ## run the tests, all but the packaging proof
 	$(BIN)/python -m pytest --ignore=tests/packaging
 
 check: lint types proof test ## everything that has to hold before a change lands
+
+# Examples for each operation of the API: more than 10,000 requests in all.
+soak: export SOAK_EXAMPLES ?= 500
+soak: $(INSTALLED) ## the long form of what the tests do briefly: made-up requests by the thousand
+	$(BIN)/python -m pytest -rP tests/e2e/test_contract.py
 
 bench: $(INSTALLED) ## time the hot paths, as ratios
 	$(BIN)/python -m benchmarks

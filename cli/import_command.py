@@ -128,6 +128,7 @@ def _summary(reports: Sequence[FileReport]) -> dict[str, Any]:
         "turns": total.turns,
         "requests": total.requests,
         "compactions": total.compactions,
+        "left_out": total.left_out,
         "lines": sum(report.lines for report in reports),
         "skipped_lines": [where for report in reports for where in report.skipped],
         "unknown_line_types": dict(types),
@@ -151,6 +152,9 @@ def _counted(count: int, noun: str) -> str:
 
 def _notes(reports: Sequence[FileReport]) -> None:
     summary = _summary(reports)
+    if summary["left_out"]:
+        left_out = _counted(summary["left_out"], "turn")
+        say(f"left out {left_out} from before the time up to which the ledger was pruned")
     skipped = summary["skipped_lines"]
     for where in skipped[:_SHOWN_NOTES]:
         say(f"skipped a line that is no record: {where}")

@@ -1,8 +1,7 @@
 """Log files → ledger: a file lands whole or not at all, and costs a stat when it is unchanged."""
 
-import gc
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
@@ -12,6 +11,7 @@ import orjson
 from sqlalchemy import Connection, Engine, bindparam, select
 
 from compactuary.errors import InputError, SourceError
+from ledger.collector import collector_paused
 from ledger.database import reading, writing
 from ledger.formats import DOCUMENTS, EMPTY, format_of
 from ledger.log_file import ImportOptions, LogFile
@@ -168,7 +168,7 @@ def _import_group(
             except InputError as error:
                 read[path] = FileReport(path, "refused", error=error)
     if to_read:
-        with _collector_paused(), writing(engine) as connection:
+        with collector_paused(), writing(engine) as connection:
             # Held until the commit, so that importers take turns on every database.
             lock_version(connection)
             transaction = _Transaction(
@@ -182,18 +182,6 @@ def _import_group(
         read.get(path) or FileReport(path, UNCHANGED if kind else "unrecognised")
         for path, kind in group
     ]
-
-
-@contextmanager
-def _collector_paused() -> Iterator[None]:
-    """Spare the cyclic collector walking through thousands of events that hold no cycles."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 @dataclass(slots=True)

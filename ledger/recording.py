@@ -13,6 +13,7 @@ from ledger.batch import LARGEST, Batch, Row, forked
 from ledger.events import AgentTold, CompactionMade, Event, RequestMade, TurnStarted, thread_of
 from ledger.histogram import apply_changes
 from ledger.recount import recount_new, recount_stored
+from ledger.retention import without_pruned
 from ledger.schema import compactions, requests, threads, tool_calls, turns
 from ledger.upsert import upsert
 from ledger.versions import lock_version, set_version
@@ -30,6 +31,8 @@ class Recorded:
     changed_turns: int = 0
     #: Requests of turns nobody told of: copies that another session has been credited with.
     unplaced: int = 0
+    #: Turns from before the time up to which the ledger was pruned.
+    left_out: int = 0
 
     def __add__(self, other: "Recorded") -> "Recorded":
         return Recorded(
@@ -38,6 +41,7 @@ class Recorded:
             self.compactions + other.compactions,
             self.changed_turns + other.changed_turns,
             self.unplaced + other.unplaced,
+            self.left_out + other.left_out,
         )
 
 
@@ -73,6 +77,7 @@ def record_each(connection: Connection, tellings: Sequence[Sequence[Event]]) -> 
         return [Recorded() for _ in tellings]
     version = lock_version(connection) + 1
     batch = _loaded(connection, list(chain.from_iterable(tellings)))
+    tellings, left_out = without_pruned(connection, batch, tellings)
     known_requests = set(batch.turn_of_request)
     added = []
     for events in tellings:
@@ -94,7 +99,10 @@ def record_each(connection: Connection, tellings: Sequence[Sequence[Event]]) -> 
     if news:
         set_version(connection, version)
     changes = Counter(batch.touched[key] for key in changed)
-    return [replace(told, changed_turns=changes[number]) for number, told in enumerate(added)]
+    return [
+        replace(told, changed_turns=changes[number], left_out=left_out[number])
+        for number, told in enumerate(added)
+    ]
 
 
 def _tally(batch: Batch) -> Recorded:
