@@ -1,0 +1,1 @@
+"""One file for each format of messages: how it is read, changed and written."""

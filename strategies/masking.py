@@ -1,0 +1,137 @@
+"""Secrets are masked in whatever outlives the conversation: memory, logs, transcripts, summaries.
+
+The detectors are those of detect-secrets, without the ones that guess by entropy or by addresses:
+hashes and identifiers are what an agent has to keep.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+from compactuary.errors import MissingExtraError
+
+__all__ = ["masked", "masked_value"]
+
+_GUESSING = frozenset({"Base64HighEntropyString", "HexHighEntropyString", "IPPublicDetector"})
+#: A whole key, of which the library finds the first line, and tokens that it does not know.
+_MORE = {
+    "Private Key": re.compile(
+        r"-----BEGIN [A-Z ]*PRIVATE KEY-----(?:.*?-----END [A-Z ]*PRIVATE KEY-----|.*\Z)", re.DOTALL
+    ),
+    "API Key": re.compile(r"\b(?:sk|pk|rk)-[A-Za-z0-9][A-Za-z0-9_-]{16,}|\bAIza[\w-]{30,}"),
+    "GitHub Token": re.compile(r"\bgithub_pat_\w{20,}"),
+    "Bearer Token": re.compile(r"(?i)\b(?:bearer|basic) +[A-Za-z0-9._~+/=-]{16,}"),
+}
+#: Every name that the library takes for a secret's holds one of these; a value follows only behind
+#: a sign or a quote. The library's own rules are slow on long words, so they see no more than this.
+_NAMED = re.compile(
+    r"(?i)[\w.-]{0,30}(?:key|pass|pwd|secret|contra|token)[\w.\-\]\[)'\"]{0,30}\s{0,4}[:=(>'\"@!]"
+    r"[^\n]{0,200}[^\s'\"]{0,4000}"
+)
+_NAMES = re.compile(r"(?i)key|pass|pwd|secret|contra|token")
+#: Beside its names: what shells and configurations call a token, quoted or not.
+_TOKEN = re.compile(r"(?i)token['\"]?\s{0,4}[:=]+\s{0,4}['\"]?([^\s'\",;]{8,})")
+#: Some of the library's patterns are worse than linear, so they see so much at a time.
+_CHUNKS = re.compile(r"(?s).{1,6000}(?=\s|\Z)|.{1,6000}")
+#: What stands behind such a name in code that declares it.
+_DECLARED = re.compile(r"(?i)(str|bool|int|bytes|string|none|null|true|false|optional|any)\b")
+_MASKED = "[masked "
+#: No secret with its name is shorter, and most texts of a message's fields are.
+_LEAST_SECRET = 8
+
+
+def masked(text: str) -> str:
+    """Return a text with every secret found in it replaced by ``[masked KIND]``.
+
+    Raises
+    ------
+    MissingExtraError
+        detect-secrets is not installed.
+    """
+    if len(text) < _LEAST_SECRET:
+        return text
+    for kind, pattern in _MORE.items():
+        text = pattern.sub(f"{_MASKED}{kind}]", text)
+    text = "".join(map(_known_masked, _CHUNKS.findall(text)))
+    return _NAMED.sub(_named_masked, text) if _NAMES.search(text) else text
+
+
+def masked_value(value: Any) -> Any:
+    """Return a JSON value with every secret in its texts masked.
+
+    A field whose name says that it holds a secret is masked as a line of a configuration would be.
+    """
+    if isinstance(value, str):
+        return masked(value)
+    if isinstance(value, Mapping):
+        return {name: _field_masked(str(name), inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [masked_value(inner) for inner in value]
+    return value
+
+
+def _field_masked(name: str, value: Any) -> Any:
+    if isinstance(value, str) and "\n" not in value and _NAMES.search(name):
+        line = f'{name} = "{value}"'
+        hidden = _NAMED.sub(_named_masked, line)
+        if hidden != line:
+            return hidden.removeprefix(f'{name} = "').removesuffix('"')
+    return masked_value(value)
+
+
+def _known_masked(text: str) -> str:
+    """Mask what looks like a secret by itself."""
+    for kind, pattern in _patterns():
+        if pattern.search(text):
+            text = pattern.sub(f"{_MASKED}{kind}]", text)
+    return text
+
+
+def _named_masked(found: re.Match[str]) -> str:
+    """Mask values that stand behind a secret's name."""
+    told = found.group(0)
+    for value in sorted(set(_values(told)), key=len, reverse=True):
+        if value and "[masked" not in value and not _DECLARED.match(value):
+            told = told.replace(value, f"{_MASKED}Secret Keyword]")
+    return told
+
+
+def _values(line: str) -> Iterator[str]:
+    keyword, groups = _keyword()
+    for denylist in groups:
+        yield from keyword.analyze_string(line, denylist)
+    yield from _TOKEN.findall(line)
+
+
+@cache
+def _patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
+    """Return the library's patterns by kind of secret: all of a match is masked, not a group."""
+    classes = _library("detect_secrets.core.plugins.util").get_mapping_from_secret_type_to_class()
+    return tuple(
+        (str(kind), re.compile(pattern.pattern, pattern.flags))
+        for kind, each in classes.items()
+        if each.__name__ not in _GUESSING
+        for pattern in getattr(each, "denylist", ())
+        if isinstance(getattr(pattern, "pattern", None), str)
+    )
+
+
+@cache
+def _keyword() -> tuple[Any, tuple[Any, ...]]:
+    """Return the detector of secrets by their names, and its rules for quoted and bare values."""
+    module = _library("detect_secrets.plugins.keyword")
+    rules = (module.QUOTES_REQUIRED_DENYLIST_REGEX_TO_GROUP, module.CONFIG_DENYLIST_REGEX_TO_GROUP)
+    return module.KeywordDetector(), rules
+
+
+def _library(name: str) -> Any:
+    try:
+        return import_module(name)
+    except ModuleNotFoundError as error:
+        raise MissingExtraError(
+            "masking secrets needs packages that the extra 'strategies' brings "
+            f"({error.name} is missing)",
+            remedy='Install them with: pip install "compactuary[strategies]"',
+        ) from error

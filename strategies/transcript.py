@@ -1,0 +1,110 @@
+"""Transcripts: a conversation as a text to summarize, and as a file that nothing is lost from."""
+
+import json
+import os
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+
+from strategies.conversation import Conversation, Message, Part
+from strategies.masking import masked, masked_value
+from strategies.outside import marked
+from strategies.raw_fields import plain
+
+__all__ = ["Now", "outside_texts", "own_texts", "render", "utc_now", "write_transcript"]
+
+Now = Callable[[], datetime]
+_MOST_NAMES = 1_000
+
+
+def utc_now() -> datetime:
+    """Return the time."""
+    return datetime.now(UTC)
+
+
+def render(conversation: Conversation, indexes: Iterable[int]) -> str:
+    """Return messages as a text for a summarizing model.
+
+    What tools brought in stands between marks with its source; secrets are masked; thinking is
+    left out.
+    """
+    calls = conversation.calls()
+    told = (_rendered(conversation.messages[index], calls) for index in indexes)
+    return masked("\n\n".join(text for text in told if text))
+
+
+def _rendered(message: Message, calls: dict[str, Part]) -> str:
+    lines = []
+    for part in message.parts:
+        if part.kind == "text" and part.text:
+            lines.append(f"[{message.role}] {part.text}")
+        elif part.kind == "tool_call":
+            arguments = part.arguments
+            told = arguments if isinstance(arguments, str) else json.dumps(plain(arguments))
+            lines.append(f"[{message.role} calls {part.name}] {told}")
+        elif part.kind == "tool_result":
+            failed = " failed" if part.failed else ""
+            name = calls[part.id].name if part.id in calls else "unknown"
+            source = f"tool {name}{failed}, call {part.id}"
+            lines.append(marked(part.text, source))
+        elif part.kind == "compaction" and part.text:
+            lines.append(f"[earlier summary] {part.text}")
+        if part.images:
+            lines.append(f"[{part.images} image(s), not shown]")
+    return "\n".join(lines)
+
+
+def outside_texts(conversation: Conversation) -> list[str]:
+    """Return everything that tools brought in."""
+    return [
+        part.text
+        for message in conversation.messages
+        for part in message.parts
+        if part.kind == "tool_result"
+    ]
+
+
+def own_texts(conversation: Conversation) -> list[str]:
+    """Return everything that the user said, and the system prompt's texts."""
+    return [
+        part.text
+        for message in conversation.messages
+        if message.role in ("user", "system") and not message.is_synthetic
+        for part in message.parts
+        if part.kind == "text"
+    ]
+
+
+def write_transcript(conversation: Conversation, folder: Path, now: Now = utc_now) -> Path:
+    """Write every message as a JSON line, secrets masked, to a new file that its owner alone reads.
+
+    Parameters
+    ----------
+    conversation : Conversation
+    folder : Path
+        Made if it is not there.
+    now : callable
+        Tells the time that names the file: ``transcript_20261130T221318123456Z.jsonl``.
+
+    Raises
+    ------
+    OSError
+        The file can't be written.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    lines = []
+    for message in conversation.messages:
+        raw = message.raw
+        value = json.loads(raw) if isinstance(raw, str) else plain(raw)
+        lines.append(json.dumps(masked_value(value), ensure_ascii=False))
+    stem = f"transcript_{now().astimezone(UTC):%Y%m%dT%H%M%S%f}Z"
+    for number in range(_MOST_NAMES):
+        path = folder / f"{stem}{f'_{number}' if number else ''}.jsonl"
+        try:
+            handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        except FileExistsError:
+            continue
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.writelines(f"{line}\n" for line in lines)
+        return path
+    raise FileExistsError(f"{folder / stem}: too many transcripts of one moment")
