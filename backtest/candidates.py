@@ -19,7 +19,7 @@ from policy.rules.rules import RULES
 from policy.rules.setting import Setting
 from policy.thresholds import Thresholds
 
-__all__ = ["CANDIDATES", "Fitted"]
+__all__ = ["CANDIDATES", "Candidate", "Fitted", "occupancy"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,12 +89,21 @@ def _compiled(name: str, habits: Habits, scenario: Scenario) -> Thresholds:
     return RULES[name](habits.life, habits.setting(scenario))
 
 
-def _occupancy(context_tokens: float) -> Candidate:
+def occupancy(context_tokens: float) -> Candidate:
     """Return the threshold that everybody ships."""
 
     def laid_out(fitted: Fitted, sequences: Sequences) -> Plan:
         del fitted
         return _single(fixed_plans(sequences, (context_tokens,)))
+
+    return laid_out
+
+
+def _share_of_window(share: float) -> Candidate:
+    """Return the threshold at a share of what the model can hold."""
+
+    def laid_out(fitted: Fitted, sequences: Sequences) -> Plan:
+        return occupancy(share * fitted.scenario.window_tokens)(fitted, sequences)
 
     return laid_out
 
@@ -159,9 +168,10 @@ def _single(plans: Plan) -> Plan:
 
 #: By the name a table prints; every one is forced at the scenario's limit.
 CANDIDATES: Mapping[str, Candidate] = {
-    "never": _occupancy(NEVER),
-    **{f"occupancy {size}k": _occupancy(1_000.0 * size) for size in (60, 80, 100, 120, 150)},
-    "occupancy 80%": _occupancy(160_000.0),
+    "never": occupancy(NEVER),
+    **{f"occupancy {size}k": occupancy(1_000.0 * size) for size in (60, 80, 100, 120, 150, 167)},
+    "occupancy 80%": _share_of_window(0.80),
+    "occupancy 95%": _share_of_window(0.95),
     "eoq": _by_name("eoq"),
     "three-thresholds": _three_thresholds,
     "fixed-remaining": _by_name("fixed-remaining"),

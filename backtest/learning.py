@@ -129,17 +129,20 @@ def learned(sequences: Sequences, aftermath: Aftermath, ttl_seconds: float) -> L
     ------
     InputError
         No turn of a main session ended. Sub-agents without an ended turn are taken for main
-        sessions of one turn.
+        sessions of one turn, and where nobody is the main agent, that is a sub-agent.
     """
     main = _habits(sequences, aftermath, ttl_seconds, sequences.main)
+    subagent = _habits(sequences, aftermath, ttl_seconds, ~sequences.main)
+    # Who names every role in his own way has no main session.
+    if main is None and not sequences.main.any():
+        main = subagent
     if main is None:
         raise InputError(
-            "no turn of a main session ended",
+            "no turn of a main session ended" if sequences.main.any() else "no turn ended",
             where="sequences",
             value=f"{sequences.units} units",
             remedy="Learn from more sessions",
         )
-    subagent = _habits(sequences, aftermath, ttl_seconds, ~sequences.main)
     alone = replace(
         subagent or main, resume_probability=0.0, cold_probability=0.0, requests_after_turn=0.0
     )

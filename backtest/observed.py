@@ -24,8 +24,8 @@ class Observed:
 
     Parameters
     ----------
-    unit : ndarray of int, shape (compactions,)
-        Whose.
+    unit, row : ndarray of int, shape (compactions,)
+        Whose, and the first request after it.
     before_tokens, after_tokens : ndarray of float, shape (compactions,)
         Context of the request before, and X′, that of the request after.
     rework_tokens : ndarray of float, shape (compactions,)
@@ -33,6 +33,7 @@ class Observed:
     """
 
     unit: NDArray[np.int64]
+    row: NDArray[np.int64]
     before_tokens: _Numbers
     after_tokens: _Numbers
     rework_tokens: _Numbers
@@ -55,7 +56,7 @@ def observed_compactions(sequences: Sequences) -> Observed:
     fell &= ~within | (after < _FALL * before)
     places = np.flatnonzero(fell)
     extra = [_rework(sequences, place) for place in places.tolist()]
-    return Observed(unit[places], before[places], context[places], np.array(extra))
+    return Observed(unit[places], places, before[places], context[places], np.array(extra))
 
 
 def _rework(sequences: Sequences, place: int) -> float:

@@ -10,12 +10,27 @@ from backtest.replay import replay
 from backtest.scenario import Aftermath, Scenario
 from backtest.sequences import Sequences
 
-__all__ = ["GRID_TOKENS", "ThreeThresholds", "fixed_plans", "train_three_thresholds"]
+__all__ = [
+    "GRID_TOKENS",
+    "ThreeThresholds",
+    "fixed_plans",
+    "grid_tokens",
+    "train_three_thresholds",
+]
 
 #: 40k to 165k every 5k, and 167k, where agents compact on their own.
 GRID_TOKENS: tuple[float, ...] = (*(1_000.0 * size for size in range(40, 170, 5)), 167_000.0)
 
+#: Beyond it, for limits that are larger.
+_FAR_TOKENS = (*(1_000.0 * size for size in range(180, 400, 20)), *(1e5 * n for n in range(4, 20)))
+
 _Numbers = NDArray[np.float64]
+
+
+def grid_tokens(limit_tokens: float) -> tuple[float, ...]:
+    """Return the fixed thresholds below a limit, and the limit."""
+    below = (*GRID_TOKENS, *_FAR_TOKENS)
+    return (*(size for size in below if size < limit_tokens), limit_tokens)
 
 
 class ThreeThresholds(NamedTuple):
@@ -67,18 +82,17 @@ def train_three_thresholds(
     sequences, aftermath, scenario
         As for `replay`; all combinations are tried.
     """
-    main = sequences.main
-    own, left = sequences.chosen(main), aftermath.chosen(main)
-    totals = np.stack(
-        [
-            replay(own, left, scenario, fixed_plans(own, turn_end_tokens=end)).cost.sum(axis=1)
-            for end in (*GRID_TOKENS, NEVER)
-        ]
-    )
-    end, best = np.unravel_index(np.argmin(totals), totals.shape)
-    subagent = GRID_TOKENS[-1]
-    if not main.all():
-        rest, behind = sequences.chosen(~main), aftermath.chosen(~main)
-        cost = replay(rest, behind, scenario, fixed_plans(rest)).cost.sum(axis=1)
-        subagent = GRID_TOKENS[int(np.argmin(cost))]
-    return ThreeThresholds(GRID_TOKENS[best], (*GRID_TOKENS, NEVER)[end], subagent)
+    grid = grid_tokens(scenario.limit_tokens)
+    units = sequences.main
+    main, end, subagent = grid[-1], NEVER, grid[-1]
+    if units.any():
+        own, left = sequences.chosen(units), aftermath.chosen(units)
+        plans = (fixed_plans(own, grid, turn_end_tokens=end) for end in (*grid, NEVER))
+        totals = np.stack([replay(own, left, scenario, plan).cost.sum(axis=1) for plan in plans])
+        last, best = np.unravel_index(np.argmin(totals), totals.shape)
+        main, end = grid[best], (*grid, NEVER)[last]
+    if not units.all():
+        rest, behind = sequences.chosen(~units), aftermath.chosen(~units)
+        cost = replay(rest, behind, scenario, fixed_plans(rest, grid)).cost.sum(axis=1)
+        subagent = grid[int(np.argmin(cost))]
+    return ThreeThresholds(main, end, subagent)

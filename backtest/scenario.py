@@ -39,6 +39,8 @@ class Scenario:
         I.
     limit_tokens : float, default 167,000
         A request on a context this large is preceded by a compaction, whatever the rule says.
+    window_tokens : float, default 200,000
+        What the model can hold, of which some rules take a share.
 
     Raises
     ------
@@ -54,6 +56,7 @@ class Scenario:
     summary_output_tokens: float = 6_000.0
     instruction_tokens: float = 0.0
     limit_tokens: float = LIMIT_TOKENS
+    window_tokens: float = 200_000.0
 
     def __post_init__(self) -> None:
         for name in self.__slots__:

@@ -43,6 +43,8 @@ class Turn:
         Whether its last answer asked for tools, so that of a cut turn another request was due.
     in_flight : bool
         Whether the log stops inside it: the agent then did not wait for anybody.
+    role : str
+        The agent's.
     """
 
     project: str
@@ -54,6 +56,7 @@ class Turn:
     ended: bool
     asked_for_tools: bool = False
     in_flight: bool = False
+    role: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,7 +65,7 @@ class Sequences:
 
     Parameters
     ----------
-    project, session : tuple of str, one a unit
+    project, session, role : tuple of str, one a unit
         A session holds a main agent's unit and those of its sub-agents.
     main : ndarray of bool, shape (units,)
         Whether the unit is a main session.
@@ -91,6 +94,7 @@ class Sequences:
 
     project: tuple[str, ...]
     session: tuple[str, ...]
+    role: tuple[str, ...]
     main: _Truths
     begins: NDArray[np.int64]
     context_tokens: _Numbers
@@ -159,6 +163,7 @@ class Sequences:
         return Sequences(
             project=tuple(self.project[place] for place in kept),
             session=tuple(self.session[place] for place in kept),
+            role=tuple(self.role[place] for place in kept),
             main=self.main[kept],
             begins=np.append(0, np.cumsum(self.lengths[kept])),
             context_tokens=self.context_tokens[rows],
@@ -202,6 +207,7 @@ def sequences_of(turns: Iterable[Turn]) -> Sequences:
     return Sequences(
         project=tuple(unit[0].project for unit in units),
         session=tuple(f"{unit[0].project}/{unit[0].session}" for unit in units),
+        role=tuple(unit[0].role for unit in units),
         main=np.array([unit[0].main for unit in units], dtype=np.bool_),
         begins=np.append(0, np.cumsum([len(own[0]) for own in columns])).astype(np.int64),
         context_tokens=np.concatenate([own[0] for own in columns]),

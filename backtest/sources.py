@@ -8,14 +8,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Row, select
+from sqlalchemy import ColumnElement, Connection, Row, func, select
 
 from backtest.sequences import Sequences, Turn, sequences_of
 from compactuary.errors import InputError
 from estimator.standard_table import kind_of_role
 from ledger.schema import CACHE_WRITE_COLUMNS, requests, turns
 
-__all__ = ["sequences_from_ledger", "sequences_from_tables"]
+__all__ = ["model_of_most_requests", "sequences_from_ledger", "sequences_from_tables"]
 
 _CONTEXT = ("input_tokens", "cache_read", "cache_write")
 _CONTEXT_COLUMNS = ("uncached", "cache_read", *CACHE_WRITE_COLUMNS)
@@ -85,27 +85,30 @@ def _tabled(turn: Mapping[str, str], calls: Iterable[Mapping[str, str]]) -> Turn
         ended=turn["ended"] == "True",
         asked_for_tools=asked,
         in_flight=turn["end_reason"].startswith("in_flight"),
+        role=turn["role"],
     )
 
 
-def sequences_from_ledger(connection: Connection) -> Sequences:
+def sequences_from_ledger(connection: Connection, *, by_project: bool = False) -> Sequences:
     """Read every turn of a ledger that has requests with tokens.
 
-    The project is the ledger's source; summarizing calls belong to no turn and are left out.
+    Summarizing calls belong to no turn and are left out.
 
     Parameters
     ----------
     connection : Connection
         Of a migrated ledger.
+    by_project : bool, default False
+        Whether roles were imported by project, as ``project/role``; a session's project is the
+        first that its turns tell. Else, and where none does, the project is the ledger's source.
 
     Raises
     ------
     InputError
         No request in it has tokens.
     """
-    context = sum((requests.c[name] for name in _CONTEXT_COLUMNS[1:]), requests.c.uncached)
     made = (
-        select(requests.c.turn_id, requests.c.at_ms, context.label("context"))
+        select(requests.c.turn_id, requests.c.at_ms, _context().label("context"))
         .where(requests.c.turn_id.is_not(None), requests.c.kind == "agent")
         .order_by(requests.c.turn_id, requests.c.position)
         .execution_options(yield_per=_CHUNK)
@@ -115,14 +118,56 @@ def sequences_from_ledger(connection: Connection) -> Sequences:
         by_turn[turn_id].append((float(tokens), None if at_ms is None else at_ms / 1_000))
     begun = select(turns).order_by(turns.c.started_ms, turns.c.turn_id)
     told = connection.execute(begun.execution_options(yield_per=_CHUNK))
-    return sequences_of(_recorded(row, by_turn[row.turn_id]) for row in told)
+    rows = list(told)
+    projects = _projects(rows) if by_project else {}
+    return sequences_of(
+        _recorded(row, by_turn[row.turn_id], projects.get(row.session_id)) for row in rows
+    )
 
 
-def _recorded(row: Row[Any], made: Iterable[tuple[float, float | None]]) -> Turn:
+def model_of_most_requests(connection: Connection) -> str | None:
+    """Name the model that made most requests with tokens, or None where no request tells its own.
+
+    Parameters
+    ----------
+    connection : Connection
+        Of a migrated ledger.
+    """
+    many = func.count().label("many")
+    model = func.coalesce(requests.c.model, turns.c.model).label("model")
+    found = connection.execute(
+        select(model, many)
+        .join(turns, turns.c.turn_id == requests.c.turn_id)
+        .where(requests.c.kind == "agent", _context() > 0, model.is_not(None), model != "")
+        .group_by(model)
+        .order_by(many.desc(), model)
+        .limit(1)
+    ).first()
+    return None if found is None else str(found.model)
+
+
+def _context() -> ColumnElement[int]:
+    columns = (requests.c[name] for name in _CONTEXT_COLUMNS[1:])
+    return sum(columns, requests.c[_CONTEXT_COLUMNS[0]])
+
+
+def _projects(rows: Iterable[Row[Any]]) -> dict[str, str]:
+    """Return the project of each session that tells one."""
+    found: dict[str, str] = {}
+    for row in rows:
+        project, slash, _ = row.role.partition("/")
+        if slash:
+            found.setdefault(row.session_id, project)
+    return found
+
+
+def _recorded(
+    row: Row[Any], made: Iterable[tuple[float, float | None]], project: str | None
+) -> Turn:
     pairs = list(made)
     main = kind_of_role(row.role) == "main"
     return Turn(
-        project=row.source,
+        project=row.source if project is None else project,
         session=row.session_id,
         unit="main" if main else row.turn_id,
         main=main,
@@ -131,4 +176,5 @@ def _recorded(row: Row[Any], made: Iterable[tuple[float, float | None]]) -> Turn
         ended=row.status == "ended",
         asked_for_tools=bool(row.asked_for_tools),
         in_flight=row.status == "open",
+        role=row.role if project is None else row.role.partition("/")[2] or row.role,
     )

@@ -1,7 +1,9 @@
 """A trial: rules fitted on some sessions and billed on others, so that none is scored on itself."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,14 +11,28 @@ from numpy.typing import NDArray
 from backtest.candidates import CANDIDATES, Candidate, Fitted
 from backtest.clairvoyant import clairvoyant
 from backtest.learning import learned
-from backtest.occupancies import GRID_TOKENS, fixed_plans
+from backtest.occupancies import fixed_plans, grid_tokens
 from backtest.plan import stacked
-from backtest.replay import replay
+from backtest.replay import Bill, replay
 from backtest.scenario import Aftermath, Scenario
 from backtest.sequences import Sequences
 from compactuary.errors import InputError
 
-__all__ = ["Split", "Trial", "by_project", "by_time", "halves", "run_trial"]
+__all__ = [
+    "Mapped",
+    "Round",
+    "Split",
+    "Trial",
+    "by_project",
+    "by_time",
+    "halves",
+    "round_trial",
+    "rounds_of",
+    "run_trial",
+]
+
+#: ``mapped(function, items)``: such as `map`.
+Mapped = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
 
 _Numbers = NDArray[np.float64]
 _Units = NDArray[np.bool_]
@@ -28,6 +44,13 @@ class Split:
 
     fit: _Units
     score: _Units
+
+
+class Round(NamedTuple):
+    """What is known, and the units of shape (units,) that it decides."""
+
+    known: Sequences
+    units: _Units
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,6 +72,10 @@ class Trial:
         Those thresholds, one a split.
     clairvoyant : ndarray of float, shape (units,)
         Cost of the cheapest plan of all.
+    paid : ndarray of float, shape (rules, units)
+        How many compactions of each rule paid.
+    reference : Bill
+        The trigger at the limit, and the clairvoyant.
     scored : ndarray of bool, shape (units,)
         Which units were scored at all.
     """
@@ -60,6 +87,8 @@ class Trial:
     best: _Numbers
     best_tokens: tuple[float, ...]
     clairvoyant: _Numbers
+    paid: _Numbers
+    reference: Bill
     scored: _Units
 
     def of(self, rule: str) -> _Numbers:
@@ -125,6 +154,83 @@ def by_project(sequences: Sequences, project: str) -> Iterator[Split]:
     yield Split(~own, own)
 
 
+def rounds_of(sequences: Sequences, splits: Iterable[Split]) -> Iterator[Round]:
+    """Yield what is known and what is decided for each split.
+
+    Parameters
+    ----------
+    sequences : Sequences
+        Which are split.
+    splits : iterable of Split
+        Such as `halves`.
+    """
+    for split in splits:
+        yield Round(sequences.chosen(split.fit), split.score)
+
+
+def round_trial(
+    sequences: Sequences,
+    aftermath: Aftermath,
+    scenario: Scenario,
+    rounds: Iterable[Round],
+    candidates: Mapping[str, Candidate],
+    believed: Callable[[Sequences], Aftermath],
+    *,
+    mapped: Mapped = map,
+) -> Trial:
+    """Bill every candidate on the units that each round decides, fitted on what it knows.
+
+    The best fixed threshold is one for all units scored.
+
+    Parameters
+    ----------
+    sequences : Sequences
+        All units.
+    aftermath : Aftermath
+        What a compaction costs in truth.
+    scenario : Scenario
+        Prices and the limit.
+    rounds : iterable of Round
+        Such as `rounds_of`, or the prequential ones.
+    candidates : mapping of str to Candidate
+    believed : callable
+        ``sequences known -> Aftermath`` of them, as the candidates believe.
+    mapped : callable, optional
+        What calls a function on each of several items, here or on other processes.
+
+    Raises
+    ------
+    InputError
+        There is no round, or one has nothing to fit on.
+    """
+    taken = list(rounds)
+    jobs = [
+        _Job(known, believed(known), sequences.chosen(units), aftermath.chosen(units))
+        for known, units in taken
+    ]
+    bills = mapped(partial(_done, scenario=scenario, candidates=candidates), jobs)
+    sums = _Sums(tuple(candidates), sequences, aftermath, scenario)
+    for (_, units), bill in zip(taken, bills, strict=True):
+        sums.add(units, bill)
+    sums.best(sums.times > 0)
+    return sums.trial()
+
+
+class _Job(NamedTuple):
+    """A round as it is sent to a worker."""
+
+    known: Sequences
+    told: Aftermath
+    scored: Sequences
+    aftermath: Aftermath
+
+
+def _done(job: _Job, *, scenario: Scenario, candidates: Mapping[str, Candidate]) -> Bill:
+    teaches = learned(job.known, job.told, scenario.ttl_seconds)
+    fitted = Fitted(job.known, job.told, teaches, scenario)
+    return _billed(fitted, job.scored, job.aftermath, candidates)
+
+
 def run_trial(
     sequences: Sequences,
     aftermath: Aftermath,
@@ -145,7 +251,7 @@ def run_trial(
     scenario : Scenario
         Prices and the limit.
     splits : iterator of Split
-        Such as `halves`.
+        Such as `halves`; the best fixed threshold is chosen anew in each.
     candidates : mapping of str to Candidate
         By default all.
     believed : callable, optional
@@ -157,73 +263,93 @@ def run_trial(
     InputError
         There is no split, or one has nothing to fit on.
     """
-    sums = _Sums(tuple(candidates), sequences.units)
-    grid = replay(sequences, aftermath, scenario, fixed_plans(sequences)).cost
-    ceiling = replay(
-        sequences, aftermath, scenario, clairvoyant(sequences, aftermath, scenario)
-    ).cost[0]
+    sums = _Sums(tuple(candidates), sequences, aftermath, scenario)
     for split in splits:
-        told = aftermath if believed is None else believed(split.fit)
-        sums.add(split, _billed(sequences, aftermath, told, scenario, split, candidates))
-        sums.best(split, grid)
-    if not sums.times.any():
-        raise InputError(
-            "no split has units to score on",
-            where="splits",
-            value=0,
-            remedy="Split by session, with at least two of them",
-        )
-    return sums.trial(grid[GRID_TOKENS.index(scenario.limit_tokens)], ceiling)
+        told = (aftermath if believed is None else believed(split.fit)).chosen(split.fit)
+        known, scored = sequences.chosen(split.fit), sequences.chosen(split.score)
+        fitted = Fitted(known, told, learned(known, told, scenario.ttl_seconds), scenario)
+        sums.add(split.score, _billed(fitted, scored, aftermath.chosen(split.score), candidates))
+        sums.best(split.score)
+    return sums.trial()
 
 
 def _billed(
-    sequences: Sequences,
+    fitted: Fitted,
+    scored: Sequences,
     aftermath: Aftermath,
-    told: Aftermath,
-    scenario: Scenario,
-    split: Split,
     candidates: Mapping[str, Candidate],
-) -> tuple[_Numbers, NDArray[np.int64]]:
-    known, believed = sequences.chosen(split.fit), told.chosen(split.fit)
-    fitted = Fitted(known, believed, learned(known, believed, scenario.ttl_seconds), scenario)
-    scored = sequences.chosen(split.score)
+) -> Bill:
     plans = stacked([candidate(fitted, scored) for candidate in candidates.values()])
-    bill = replay(scored, aftermath.chosen(split.score), scenario, plans)
-    return bill.cost, bill.compactions
+    return replay(scored, aftermath, fitted.scenario, plans)
 
 
 class _Sums:
     """Bills added up over splits."""
 
-    def __init__(self, rules: tuple[str, ...], units: int) -> None:
+    def __init__(
+        self,
+        rules: tuple[str, ...],
+        sequences: Sequences,
+        aftermath: Aftermath,
+        scenario: Scenario,
+    ) -> None:
         self.rules = rules
-        self.cost, self.compactions = np.zeros((len(rules), units)), np.zeros((len(rules), units))
-        self.hindsight, self.times = np.zeros(units), np.zeros(units)
+        shape = (len(rules), sequences.units)
+        self.cost, self.compactions, self.paid = np.zeros(shape), np.zeros(shape), np.zeros(shape)
+        self.hindsight, self.times = np.zeros(sequences.units), np.zeros(sequences.units)
+        self.chosen = np.zeros(sequences.units)
         self.best_tokens: list[float] = []
+        self.thresholds = grid_tokens(scenario.limit_tokens)
+        plans = fixed_plans(sequences, self.thresholds)
+        self.grid = replay(sequences, aftermath, scenario, plans)
+        plan = clairvoyant(sequences, aftermath, scenario)
+        self.ceiling = replay(sequences, aftermath, scenario, plan)
 
-    def add(self, split: Split, billed: tuple[_Numbers, NDArray[np.int64]]) -> None:
+    def add(self, units: _Units, bill: Bill) -> None:
         """Add what every rule cost on the units scored."""
-        self.cost[:, split.score] += billed[0]
-        self.compactions[:, split.score] += billed[1]
-        self.times += split.score
+        self.cost[:, units] += bill.cost
+        self.compactions[:, units] += bill.compactions
+        self.paid[:, units] += bill.paid
+        self.times += units
 
-    def best(self, split: Split, grid: _Numbers) -> None:
+    def best(self, units: _Units) -> None:
         """Choose the fixed threshold on the scored units themselves."""
-        found = int(np.argmin(grid[:, split.score].sum(axis=1)))
-        self.hindsight[split.score] += grid[found, split.score]
-        self.best_tokens.append(GRID_TOKENS[found])
+        found = int(np.argmin(self.grid.cost[:, units].sum(axis=1)))
+        self.hindsight[units] += self.grid.cost[found, units]
+        self.chosen += units
+        self.best_tokens.append(self.thresholds[found])
 
-    def trial(self, baseline: _Numbers, ceiling: _Numbers) -> Trial:
-        """Return the means."""
+    def trial(self) -> Trial:
+        """Return the means.
+
+        Raises
+        ------
+        InputError
+            Nothing was added.
+        """
         scored = self.times > 0
+        if not scored.any():
+            raise InputError(
+                "no split has units to score on",
+                where="splits",
+                value=0,
+                remedy="Split by session, with at least two of them",
+            )
         times = np.maximum(self.times, 1.0)
+        both = (self.grid, self.ceiling)
         return Trial(
             rules=self.rules,
             cost=self.cost / times,
             compactions=self.compactions / times,
-            baseline=np.where(scored, baseline, 0.0),
-            best=self.hindsight / times,
+            paid=self.paid / times,
+            baseline=np.where(scored, self.grid.cost[-1], 0.0),
+            best=self.hindsight / np.maximum(self.chosen, 1.0),
             best_tokens=tuple(self.best_tokens),
-            clairvoyant=np.where(scored, ceiling, 0.0),
+            clairvoyant=np.where(scored, self.ceiling.cost[0], 0.0),
+            reference=Bill(
+                np.stack([bill.cost[-1] for bill in both]) * scored,
+                np.stack([bill.compactions[-1] for bill in both]) * scored,
+                np.stack([bill.paid[-1] for bill in both]) * scored,
+            ),
             scored=scored,
         )

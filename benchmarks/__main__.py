@@ -3,7 +3,15 @@
 import subprocess
 import sys
 
-NAMES = ("should_compact", "client", "decision", "refresh", "estimator", "thresholds", "import_tree")
+NAMES = (
+    "should_compact",
+    "client",
+    "decision",
+    "refresh",
+    "estimator",
+    "thresholds",
+    "import_tree",
+)
 
 if __name__ == "__main__":
     for name in NAMES:

@@ -19,7 +19,9 @@ from cli.output import Format, print_json, print_rows, say
 from cli.pricing import pricing_of
 from cli.reading import open_report
 from cli.report import ReportFormat
+from cli.scheduler import Scheduler
 from cli.weights import Weights
+from compactuary.workers import workers
 from estimator.report_table import write
 from policy.sizes import GROWTH_TOKENS
 
@@ -41,6 +43,7 @@ def audit_command(
     how: Annotated[
         ReportFormat, typer.Option("--format", help="How to print; CSV: one row a compaction.")
     ] = ReportFormat.TEXT,
+    scheduler: Scheduler = None,
     skip_corrupt: SkipCorrupt = False,
 ) -> None:
     """Judge every past compaction: what it cost, what it saved, and whether it paid."""
@@ -48,7 +51,12 @@ def audit_command(
         raise typer.BadParameter(f"it is one of {', '.join(HORIZONS)}", param_hint="--horizon")
     pricing = pricing_of(model, weight)
     logs = paths_to_read(paths, db)
-    with open_report(db, logs, role_by_project=bool(logs), skip_corrupt=skip_corrupt) as connection:
+    with (
+        workers(scheduler) as by,
+        open_report(
+            db, logs, role_by_project=bool(logs), skip_corrupt=skip_corrupt, workers=by
+        ) as connection,
+    ):
         cases = compaction_cases(connection, GROWTH_TOKENS, by_project=bool(logs))
     known: Horizon = "turn" if horizon == "turn" else "session"
     audited = audit(cases, pricing, known)

@@ -1,8 +1,8 @@
 """What a report reads: the ledger, or log files that ``--from`` names and nothing keeps."""
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,7 @@ from compactuary.errors import InputError
 from ledger.database import reading
 
 if TYPE_CHECKING:
+    from compactuary.workers import Workers
     from ledger.importing import FileReport
 
 __all__ = ["open_report"]
@@ -26,6 +27,7 @@ def open_report(
     *,
     role_by_project: bool = False,
     skip_corrupt: bool = False,
+    workers: "Workers | None" = None,
 ) -> Iterator[Connection]:
     """Open the ledger, or the logs as one, to read one consistent state.
 
@@ -37,6 +39,8 @@ def open_report(
         What ``--from`` gave; none or empty means the ledger.
     role_by_project, skip_corrupt : bool, default False
         Of the logs only, as ``import`` takes them.
+    workers : Workers, optional
+        Who reads the logs; by default this process.
 
     Raises
     ------
@@ -58,18 +62,35 @@ def open_report(
             value=f"{from_[0]}, {db}",
             remedy="Give one of them, or import the logs into the ledger first",
         )
-    from compactuary.log_ledger import log_ledger  # noqa: PLC0415 - a ledger needs no readers
-
+    options = {"role_by_project": role_by_project, "skip_corrupt": skip_corrupt}
     reports: list[FileReport] = []
-    with log_ledger(
-        from_,
-        role_by_project=role_by_project,
-        skip_corrupt=skip_corrupt,
-        progress=_counter(reports, from_),
-    ) as url:
+    with _read_logs(from_, reports, workers, options) as url:
         _tell_skipped(reports)
         with open_ledger(url) as engine, reading(engine) as connection:
             yield connection
+
+
+def _read_logs(
+    paths: Sequence[Path],
+    reports: "list[FileReport]",
+    workers: "Workers | None",
+    options: Mapping[str, bool],
+) -> AbstractContextManager[str]:
+    if workers is None or workers.client is None:
+        from compactuary.log_ledger import log_ledger  # noqa: PLC0415 - a ledger needs no readers
+
+        return log_ledger(paths, progress=_counter(reports, paths), **options)
+    from compactuary.log_parts import log_parts_ledger  # noqa: PLC0415 - as above
+
+    return log_parts_ledger(
+        paths, workers, progress=_count_parts, reported=reports.append, **options
+    )
+
+
+def _count_parts(done: int, parts: int) -> None:
+    if sys.stderr.isatty():
+        told = f"reading logs {done:,}/{parts:,} parts" if done < parts else ""
+        sys.stderr.write(f"\r{told:<40}\r")
 
 
 def _counter(reports: "list[FileReport]", paths: Sequence[Path]) -> "Callable[[FileReport], None]":

@@ -14,10 +14,21 @@ EXTRA_OF_COMMAND = {
     "table": "analysis",
     "split": "analysis",
     "drift": "analysis",
+    "audit": "analysis",
+    "backtest": "analysis",
+    "report": "analysis",
+    "learn": "analysis",
     "decide": "analysis",
+    "thresholds": "analysis",
+    "decisions": "analysis",
     "export": "analysis",
+    "prompt": "analysis",
     "prices": "analysis",
     "db": "analysis",
+    "keys": "analysis",
+    "prune": "analysis",
+    "backup": "analysis",
+    "restore": "analysis",
     "serve": "server",
 }
 """The extra of the wheel that brings each command's packages."""
@@ -95,7 +106,7 @@ def overview() -> str:
     str
         Lines of text, the last one ended.
     """
-    rows = (f"  {name:<8} {extra}" for name, extra in EXTRA_OF_COMMAND.items())
+    rows = (f"  {name:<10} {extra}" for name, extra in EXTRA_OF_COMMAND.items())
     head = "usage: compactuary COMMAND [OPTIONS]\n\ncommand and the extra that it needs:"
     tail = 'Install an extra with: pip install "compactuary[EXTRA]"'
     return "\n".join([head, *rows, "", tail, ""])

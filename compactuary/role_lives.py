@@ -3,7 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import NamedTuple, TypeAlias
 
@@ -14,7 +14,7 @@ from compactuary.errors import InputError, UnknownPriceError
 from estimator.decay import Change, DecayedHistogram, Place
 from estimator.histogram import Histogram, merge
 from estimator.note_table import UNITS, RoleLife
-from ledger.estimates import Changes, changes_since
+from ledger.estimates import Changes, Pace, changes_since
 from ledger.histogram import TOOL_CALLS, Cell
 from ledger.recent import RecentTurn, recent_turns
 from policy.break_even import break_even_requests
@@ -31,6 +31,7 @@ __all__ = [
     "cells_histogram",
     "check_roles",
     "commonest_model",
+    "lives_over_projects",
     "model_break_even",
     "model_quote",
     "role_lives",
@@ -171,18 +172,68 @@ def role_lives(
     if half_life_turns is not None:
         turns = _decayed(connection, by_key, unit, half_life_turns)
     pricing = _Pricing(break_even, context_tokens, at or datetime.now(UTC))
+    return _lives(changes, by_key, turns, unit, pricing, whole=roles is None)
+
+
+def lives_over_projects(connection: Connection) -> Lives:
+    """Estimate raw tables of tool calls for roles that were imported as ``project/role``.
+
+    Parameters
+    ----------
+    connection : Connection
+
+    Returns
+    -------
+    Lives
+        One row a role over all projects, with the break-evens of the models' present prices.
+    """
+    changes = _over_projects(changes_since(connection, 0))
+    by_key = _by_key(_cells(changes, TOOL_CALLS), None, by_model=False)
+    turns = {key: cells_histogram(own) for key, own in by_key.items()}
+    pricing = _Pricing(None, TABLE_CONTEXT_TOKENS, datetime.now(UTC))
+    return _lives(changes, by_key, turns, TOOL_CALLS, pricing, whole=True)
+
+
+def _lives(
+    changes: Changes,
+    by_key: Mapping[_Key, Counter[Cell]],
+    turns: Mapping[_Key, Histogram],
+    unit: str,
+    pricing: _Pricing,
+    *,
+    whole: bool,
+) -> Lives:
+    """Make a row of each key, and one of all of them together where there are several roles."""
     paces = {key: _pace(changes, *key) for key in by_key}
     rows = [
         _life(key, turns[key], unit, paces[key], pricing.of(_commonest_model(own)))
         for key, own in by_key.items()
     ]
     rows.sort(key=lambda row: (-row.turns, row.role, row.model or ""))
-    whole = None
-    if roles is None and len({row.role for row in rows}) > 1:
-        every = (ALL_ROLES, None)
-        line = pricing.of(_commonest_model(cells))
-        whole = _life(every, merge(*turns.values()), unit, _pace(changes, *every), line)
-    return Lives(rows, whole, paces)
+    if not whole or len({row.role for row in rows}) < 2:
+        return Lives(rows, None, paces)
+    every = (ALL_ROLES, None)
+    line = pricing.of(_commonest_model(sum(by_key.values(), Counter())))
+    total = _life(every, merge(*turns.values()), unit, _pace(changes, *every), line)
+    return Lives(rows, total, paces)
+
+
+def _over_projects(changes: Changes) -> Changes:
+    """Name every role without its project, and add up what then has one name."""
+
+    def plain(role: str) -> str:
+        return role.partition("/")[2] or role
+
+    cells: Counter[Cell] = Counter()
+    open_cells: Counter[Cell] = Counter()
+    for told, sums in ((changes.cells, cells), (changes.open_cells, open_cells)):
+        for cell, count in told.items():
+            sums[replace(cell, role=plain(cell.role))] += count
+    paces: dict[tuple[str, str], Pace] = {}
+    for (role, model), pace in changes.paces.items():
+        key = (plain(role), model)
+        paces[key] = paces.get(key, Pace()) + pace
+    return Changes(changes.version, dict(cells), paces, open_cells)
 
 
 def _by_key(

@@ -21,12 +21,14 @@ from ledger.schema import compactions, requests, turns
 
 __all__ = [
     "FOLLOWED_REQUESTS",
+    "NEAR_MS",
     "CompactionRow",
     "CompactionSeen",
     "SummaryUsage",
     "compactions_seen",
     "latest_compactions",
     "summary_calls",
+    "turns_after",
 ]
 
 #: Requests after a compaction over which growth is looked at.
@@ -161,13 +163,7 @@ def compactions_seen(
     """
     if not rows:
         return {}
-    between = [row.compaction_id for row in rows if row.turn_id is None]
-    following = _next_turns(connection, between)
-    went_on = {
-        row.compaction_id: turn_id
-        for row in rows
-        if (turn_id := row.turn_id or following.get(row.compaction_id)) is not None
-    }
+    following, went_on = _followed_by(connection, rows)
     facts = _turn_facts(connection, set(went_on.values()))
     after = _requests_after(connection, went_on)
     openings = {opening for _, _, opening in facts.values() if opening}
@@ -184,6 +180,25 @@ def compactions_seen(
             begun = first[opening][0].context if opening in first else None
             seen[key] = _compaction(row, (turn_id, role, model), begun, made, call)
     return seen
+
+
+def turns_after(connection: Connection, rows: Collection[CompactionRow]) -> set[str]:
+    """Return the turns that went on after compactions: what they left behind is read from these."""
+    return set(_followed_by(connection, rows)[1].values())
+
+
+def _followed_by(
+    connection: Connection, rows: Collection[CompactionRow]
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Return by compaction the turn that followed on one between turns, and what went on at all."""
+    between = [row.compaction_id for row in rows if row.turn_id is None]
+    following = _next_turns(connection, between)
+    went_on = {
+        row.compaction_id: turn_id
+        for row in rows
+        if (turn_id := row.turn_id or following.get(row.compaction_id)) is not None
+    }
+    return following, went_on
 
 
 def _turn_facts(

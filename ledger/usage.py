@@ -1,6 +1,7 @@
 """Usage objects of providers → one record; the convention is told by fields or named."""
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Any
 
 from compactuary.errors import InputError
@@ -129,19 +130,25 @@ def _named(convention: str, fitting: set[str], raw: Mapping[str, Any]) -> str:
     return convention
 
 
-def _names(raw: Mapping[str, Any]) -> set[str]:
+def _names(raw: Mapping[str, Any]) -> frozenset[str]:
     """Return the names of the fields that are told, those of inner objects behind a dot."""
     names = {name for name, value in raw.items() if value is not None}
     for name, value in raw.items():
         if isinstance(value, Mapping):
             names.update(f"{name}.{inner}" for inner in value if value[inner] is not None)
-    return names
+    return frozenset(names)
+
+
+@lru_cache(maxsize=256)
+def _fitting_names(names: frozenset[str]) -> frozenset[str]:
+    """Return the conventions of which some field is told: usage objects are of a few shapes."""
+    return frozenset(name for name, telling in _TELLING.items() if not telling.isdisjoint(names))
 
 
 def _fitting(raw: Mapping[str, Any]) -> set[str]:
     """Return the conventions that the fields of an object leave open."""
     names = _names(raw)
-    fitting = {name for name, telling in _TELLING.items() if not telling.isdisjoint(names)}
+    fitting = set(_fitting_names(names & _EVERY_TELLING))
     if "openai_chat" in fitting:
         fitting.remove("openai_chat")
         if "anthropic" in fitting or not _LITELLM.isdisjoint(names):
@@ -162,13 +169,13 @@ def _any_named(names: Iterable[str], start: str, end: str) -> bool:
     return any(name.startswith(start) and name.endswith(end) for name in names)
 
 
-def _litellm_kinds(names: set[str]) -> set[str]:
+def _litellm_kinds(names: frozenset[str]) -> set[str]:
     """Tell LiteLLM's prompt_tokens, which include the cache, from gateways' that do not."""
     inside = "prompt_tokens_details.cached_tokens" in names or not _LITELLM.isdisjoint(names)
     return {"litellm"} if inside or "iterations" in names else {"litellm", "litellm_uncached"}
 
 
-def _chat_kinds(raw: Mapping[str, Any], names: set[str]) -> set[str]:
+def _chat_kinds(raw: Mapping[str, Any], names: frozenset[str]) -> set[str]:
     """Tell OpenAI's chat from xAI's, which adds the reasoning to the output, by the total."""
     if not _XAI.isdisjoint(names):
         return {"xai_chat"}

@@ -8,20 +8,68 @@ from compactuary.version import VERSION
 
 REPO = Path(__file__).parents[2]
 PROJECT = tomllib.loads((REPO / "pyproject.toml").read_text())["project"]
+#: Nobody listens at port 1; the client says so without an exception, and records in vain.
+USE = """
+client = compactuary.Client("http://127.0.0.1:1", cache="cache", exit_seconds=0)
+with client.turn("main", "session", model="m") as turn:
+    assert turn.should_compact(1000).fallback == "unreachable"
+    turn.request("r", {"output": 1}, 1)
+"""
+USE_ASYNC = """
+import asyncio
+async def use():
+    async with compactuary.AsyncClient("http://127.0.0.1:1", cache="cache", exit_seconds=0) as one:
+        assert (await one.should_compact("main", 1, 1000, "m")).fallback == "unreachable"
+asyncio.run(use())
+"""
 LOADED = """
 import sys
+HEAVY = ("numpy", "pandas", "sqlalchemy", "orjson", "pydantic", "fastapi", "httpx", "platformdirs")
+sys.modules.update(dict.fromkeys(HEAVY))  # importing one of them fails
 before = {name.partition(".")[0] for name in sys.modules}
 import compactuary
+USE
 after = {name.partition(".")[0] for name in sys.modules}
 print(sorted(after - before - set(sys.stdlib_module_names)), compactuary.__file__)
 """
 
 
 @pytest.mark.parametrize("kind", ["bare", "full"])
-def test_the_client_loads_the_standard_library_only(request, kind, tmp_path):
+@pytest.mark.parametrize("use", ["pass", USE, USE_ASYNC], ids=["import", "sync", "async"])
+def test_the_client_loads_the_standard_library_only(request, kind, use, tmp_path):
     environment = request.getfixturevalue(kind)
-    done = environment.run(environment.python, "-c", LOADED, cwd=tmp_path)
+    done = environment.run(environment.python, "-c", LOADED.replace("USE", use), cwd=tmp_path)
     assert done.stdout.startswith("['compactuary'] " + str(environment.folder)), done.stderr
+
+
+def test_naming_a_client_is_what_loads_it(bare, tmp_path):
+    script = (
+        "import sys, compactuary; assert not {'json', 'socket', 'typing'} & {*sys.modules};"
+        "compactuary.Client; assert not {'logging', 'ssl', 'asyncio'} & {*sys.modules};"
+        "assert compactuary.Client.__module__ == 'compactuary.client';"
+        "assert {*compactuary.__all__} <= {*dir(compactuary), 'Advice', 'AsyncClient'}"
+    )
+    # -S: what the environment's own .pth files load says nothing about ours.
+    place = next(bare.folder.glob("lib/python*/site-packages"))
+    script = f"import sys; sys.path.append({str(place)!r}); {script}"
+    done = bare.run(bare.python, "-I", "-S", "-c", script, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_client_is_imported_within_30_ms(bare, tmp_path):
+    script = (
+        "import time; begun = time.process_time(); import compactuary; compactuary.Client;"
+        "print(time.process_time() - begun)"
+    )
+    runs = [bare.run(bare.python, "-c", script, cwd=tmp_path) for _ in range(8)]
+    assert min(float(done.stdout) for done in runs) < 0.03
+
+
+def test_another_name_is_no_part_of_it(bare, tmp_path):
+    done = bare.run(bare.python, "-c", "import compactuary; compactuary.Cleint", cwd=tmp_path)
+    assert done.stderr.splitlines()[-1] == (
+        "AttributeError: module 'compactuary' has no attribute 'Cleint'"
+    )
 
 
 @pytest.mark.parametrize("place", ["installed", "flat"])
@@ -59,10 +107,15 @@ def test_help_lists_the_commands_and_their_extras(bare, tmp_path, words):
         "table": "analysis",
         "split": "analysis",
         "drift": "analysis",
+        "audit": "analysis",
+        "learn": "analysis",
         "decide": "analysis",
+        "thresholds": "analysis",
+        "decisions": "analysis",
         "export": "analysis",
         "prices": "analysis",
         "db": "analysis",
+        "keys": "analysis",
         "serve": "server",
     }
 

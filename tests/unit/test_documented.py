@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 import typer
 
-from api import settings
+from api import limits, logs, modes, settings
 from api.app import create_app
 from api.schemas import ShouldCompact
 from cli.app import COMMANDS, make_app
+from compactuary import endpoint
 from ledger import database
 from policy.price_overlay import PRICES_VARIABLE
 
@@ -67,6 +68,11 @@ def test_every_field_of_the_question_is_documented():
 
 def test_every_setting_is_documented():
     names = {database.DB_VARIABLE, settings.REFRESH_VARIABLE, PRICES_VARIABLE}
+    names |= {settings.LOG_VARIABLE, settings.LOG_QUEUE_VARIABLE, settings.LOG_DURABILITY_VARIABLE}
+    names |= {settings.METRICS_VARIABLE, settings.TRACES_VARIABLE, modes.MODES_VARIABLE}
+    names |= {limits.MAX_BODY_VARIABLE, limits.RATE_LIMIT_VARIABLE, limits.RATE_BURST_VARIABLE}
+    names |= {logs.LOG_FORMAT_VARIABLE, logs.LOG_LEVEL_VARIABLE}
+    names |= {endpoint.URL_VARIABLE, endpoint.KEY_VARIABLE}
     in_code = {
         name
         for room in ("api", "cli", "ledger", "policy", "compactuary", "estimator", "migrations")
@@ -78,3 +84,5 @@ def test_every_setting_is_documented():
         assert name in EVERYTHING
     assert str(settings.DEFAULT_PORT) in EVERYTHING
     assert f"{settings.DEFAULT_REFRESH_SECONDS}" in EVERYTHING
+    assert f"{settings.DEFAULT_LOG_QUEUE}" in EVERYTHING
+    assert f"{limits.DEFAULT_MAX_BODY_BYTES}" in EVERYTHING
