@@ -2,7 +2,7 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run test check soak bench lint types proof format build clean
+.PHONY: help run test check soak soak-short bench lint types proof format build clean
 
 # A version manager's python3.12 may exist and refuse to start, and a Python may come without venv,
 # so each candidate has to run.
@@ -15,7 +15,7 @@ BIN := .venv/bin
 INSTALLED := .venv/.installed
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 # The example's turns are invented: they must not mix with real ones in the default ledger.
 run: export COMPACTUARY_DB ?= $(CURDIR)/.venv/example.db
@@ -32,8 +32,13 @@ check: lint types proof test ## everything that has to hold before a change land
 
 # Examples for each operation of the API: more than 10,000 requests in all.
 soak: export SOAK_EXAMPLES ?= 500
-soak: $(INSTALLED) ## the long form of what the tests do briefly: made-up requests by the thousand
+soak: $(INSTALLED) ## the long form of what the tests do briefly: made-up requests, kills, half an hour of load
 	$(BIN)/python -m pytest -rP tests/e2e/test_contract.py
+	FAULT_ROUNDS=$${FAULT_ROUNDS:-50} $(BIN)/python -m pytest tests/faults
+	$(BIN)/python -m benchmarks.soak --minutes 30
+
+soak-short: $(INSTALLED) ## a minute of mixed load
+	$(BIN)/python -m benchmarks.soak --minutes 1
 
 bench: $(INSTALLED) ## time the hot paths, as ratios
 	$(BIN)/python -m benchmarks

@@ -14,7 +14,7 @@ from estimator.report_table import Cell, ReportTable, Value
 __all__ = ["backtest_headlines", "roles_table", "rules_table", "runs_table"]
 
 _UNKNOWN = "-"
-_WIDEST_ROLE = 24
+_WIDEST_ROLE, _WIDEST_RUN = 24, 22
 _SWITCH = {"no difference shown": "?", "nothing to decide": "=", "too few sessions": "few"}
 
 
@@ -99,16 +99,16 @@ def runs_table(found: Backtest, runs: Sequence[Run]) -> ReportTable:
             *("best_threshold_relative", "clairvoyant_relative", "problem"),
         ),
         data=tuple(data),
-        heads=("run", f"{best}, %", "cheapest", "bill, %", "best thr."),
+        heads=("run", f"{best}, %", "cheapest", "bill, %", "fixed"),
         cells=tuple(cells),
         caption="Bill: less that of the trigger, 90% interval. Project: decided by rules that know "
-        "the others too; without: fitted and billed without it. Best thr.: the best fixed "
+        "the others too; without: fitted and billed without it. Fixed: the best fixed "
         "threshold in hindsight.",
     )
 
 
 def _run_row(run: Run, best: str) -> tuple[tuple[Value, ...], tuple[Cell, ...]]:
-    label = Cell(f"{run.kind} {run.name}".strip() if run.kind != "sizes" else run.name)
+    label = Cell(_shortened(f"{run.kind} {run.name}".strip(), run))
     if run.problem:
         empty: tuple[Value, ...] = (None,) * 9
         unknown = Cell(_UNKNOWN)
@@ -122,8 +122,13 @@ def _run_row(run: Run, best: str) -> tuple[tuple[Value, ...], tuple[Cell, ...]]:
         *(least.rule, least.relative, *least.interval),
         *(hindsight.relative, ceiling.relative, None),
     )
-    cells = (label, _bill_cell(own), Cell(least.rule), _bill_cell(least))
+    cells = (label, _bill_cell(own), Cell(least.rule), Cell(f"{100 * least.relative:+.1f}"))
     return row, (*cells, Cell(f"{100 * hindsight.relative:+.1f}"))
+
+
+def _shortened(label: str, run: Run) -> str:
+    label = run.name if run.kind == "sizes" else label
+    return label if len(label) <= _WIDEST_RUN else f"{label[: _WIDEST_RUN - 1]}…"
 
 
 def _rule_cells(one: RuleResult, found: Backtest) -> tuple[Cell, ...]:

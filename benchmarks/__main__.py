@@ -10,6 +10,7 @@ NAMES = (
     "refresh",
     "estimator",
     "thresholds",
+    "ingest",
     "import_tree",
 )
 

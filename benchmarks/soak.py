@@ -37,6 +37,9 @@ WINDOWS = 10
 WARM_WINDOWS = 3
 GROWTH = 0.05
 SAMPLE_SECONDS = 1.0
+ROLES = 13
+#: Turns of each role sent beforehand: decisions look back to 1,400, and memory grows up to there.
+FILLED_TURNS = 1500
 STREAM_TURNS = 50
 STREAM_PAUSE_SECONDS = 5.0
 READY_SECONDS = 60.0
@@ -98,7 +101,7 @@ class Agent:
         """Live through one turn; ``pause`` seconds between two requests to the service."""
         self._turns += 1
         turn_id = f"a{self._seed}-{self._turns}"
-        role = f"role-{self._draw.randrange(13)}"
+        role = f"role-{self._draw.randrange(ROLES)}"
         begun = {"role": role, "session_id": f"s{self._seed}-{self._turns // 8}"}
         self._paced("PUT", f"/turns/{turn_id}", begun | {"model": "claude-opus-5"}, pause)
         context = 20_000
@@ -132,7 +135,7 @@ class Agent:
             time.sleep(pause)
         return answer
 
-    def stream(self) -> None:
+    def stream(self, role: str = "streamed") -> None:
         """Send a few turns as one stream."""
         self._turns += 1
         lines: list[dict[str, Any]] = []
@@ -140,7 +143,7 @@ class Agent:
         for number in range(STREAM_TURNS):
             turn = {"turn_id": f"i{self._seed}-{self._turns}-{number}"}
             session_id = f"i{self._seed}-{self._turns}"
-            lines.append({"event": "turn", **turn, "role": "streamed", "session_id": session_id})
+            lines.append({"event": "turn", **turn, "role": role, "session_id": session_id})
             for place in range(self._draw.randrange(1, 20)):
                 request_id = f"{turn['turn_id']}:{place}"
                 told = {"event": "request", **turn, "request_id": request_id, "tool_calls": 1}
@@ -150,6 +153,14 @@ class Agent:
         answer = self.send("POST", "/ingest", b"\n".join(map(orjson.dumps, lines)))
         if answer and not answer["refused"]:
             self._load.add(requests=made, turns=STREAM_TURNS)
+
+
+def fill(port: int, load: Load, seed: int) -> None:
+    """Give each role as many turns as decisions look back to."""
+    agent = Agent(port, load, seed)
+    for number in range(ROLES):
+        for _ in range(FILLED_TURNS // STREAM_TURNS):
+            agent.stream(f"role-{number}")
 
 
 def drive(port: int, seconds: float, pause: float, seed: int, load: Load) -> None:
@@ -285,8 +296,10 @@ def soak(url: str, folder: Path, minutes: float, seed: int) -> bool:
     load, seconds = Load(), minutes * 60
     memory: list[tuple[float, float]] = []
     with served(folder, url) as (port, service):
+        fill(port, load, seed + 1000)
+        before = load.requests + load.turns
         drive(port, CALIBRATION_SECONDS, 0.0, seed, load)
-        sent = load.asked + load.requests + load.turns
+        sent = load.asked + load.requests + load.turns - before
         peak = sent / CALIBRATION_SECONDS
         # As many agents, each at half its pace.
         pause = AGENTS / peak

@@ -30,6 +30,9 @@ from ledger.keys import read_keys
 
 __all__ = ["serve_command"]
 
+#: What a stop gives open requests; a stream that stands still must not hold it up.
+GRACE_SECONDS = 10
+
 
 def serve_command(
     db: Db = None,
@@ -96,6 +99,7 @@ def serve_command(
             access_log=False,
             log_config=logs,
             log_level=None,
+            timeout_graceful_shutdown=GRACE_SECONDS,
         )
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from compactuary.errors import MissingExtraError
 
-__all__ = ["masked", "masked_value"]
+__all__ = ["check_masking", "masked", "masked_value"]
 
 _GUESSING = frozenset({"Base64HighEntropyString", "HexHighEntropyString", "IPPublicDetector"})
 #: A whole key, of which the library finds the first line, and tokens that it does not know.
@@ -40,6 +40,18 @@ _DECLARED = re.compile(r"(?i)(str|bool|int|bytes|string|none|null|true|false|opt
 _MASKED = "[masked "
 #: No secret with its name is shorter, and most texts of a message's fields are.
 _LEAST_SECRET = 8
+
+
+def check_masking() -> None:
+    """Make sure that secrets can be masked, before anything is paid for or changed.
+
+    Raises
+    ------
+    MissingExtraError
+        detect-secrets is not installed.
+    """
+    _patterns()
+    _rules()
 
 
 def masked(text: str) -> str:
@@ -98,11 +110,11 @@ def _named_masked(found: re.Match[str]) -> str:
     return told
 
 
-def _values(line: str) -> Iterator[str]:
-    keyword, groups = _keyword()
-    for denylist in groups:
-        yield from keyword.analyze_string(line, denylist)
-    yield from _TOKEN.findall(line)
+def _values(told: str) -> Iterator[str]:
+    for pattern, group in _rules():
+        for found in pattern.finditer(told):
+            yield found.group(group)
+    yield from _TOKEN.findall(told)
 
 
 @cache
@@ -119,11 +131,12 @@ def _patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
 
 
 @cache
-def _keyword() -> tuple[Any, tuple[Any, ...]]:
-    """Return the detector of secrets by their names, and its rules for quoted and bare values."""
+def _rules() -> tuple[tuple[re.Pattern[str], int], ...]:
+    """Return the library's rules for values behind a secret's name, quoted and bare."""
     module = _library("detect_secrets.plugins.keyword")
-    rules = (module.QUOTES_REQUIRED_DENYLIST_REGEX_TO_GROUP, module.CONFIG_DENYLIST_REGEX_TO_GROUP)
-    return module.KeywordDetector(), rules
+    quoted: Mapping[re.Pattern[str], int] = module.QUOTES_REQUIRED_DENYLIST_REGEX_TO_GROUP
+    bare: Mapping[re.Pattern[str], int] = module.CONFIG_DENYLIST_REGEX_TO_GROUP
+    return (*quoted.items(), *bare.items())
 
 
 def _library(name: str) -> Any:

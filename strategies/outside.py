@@ -50,7 +50,7 @@ _ASKING = tuple(re.compile(pattern, re.IGNORECASE) for pattern in _WEAK)
 #: Marks with which a text pretends to be another role's.
 _ROLES = re.compile(
     r"<\s*/?\s*(system|system-reminder|assistant|user|human|instructions?|im_start|tool_result|"
-    r"function_calls?|invoke)\b[^>]*>|<\|[^|>]{1,40}\|>|\[/?(INST|SYS|SYSTEM)\]|<</?SYS>>|"
+    r"function_calls?|invoke)\b[^>]{0,99}>|<\|[^|>]{1,40}\|>|\[/?(INST|SYS|SYSTEM)\]|<</?SYS>>|"
     r"[\"']role[\"']\s*:\s*[\"'](system|assistant|user|developer|tool)",
     re.IGNORECASE,
 )

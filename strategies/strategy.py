@@ -21,8 +21,9 @@ DEFAULT = Situation()
 class Strategy(Protocol):
     """A way to make a conversation smaller.
 
-    Both methods raise InputError where messages are malformed or of an unknown role; nothing
-    else. The messages that come in are never changed in place.
+    Both methods raise InputError where messages are malformed or of an unknown role, and
+    MissingExtraError where secrets would have to be masked and the detectors are not installed;
+    nothing else. The messages that come in are never changed in place.
     """
 
     @property

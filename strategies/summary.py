@@ -11,7 +11,7 @@ from policy.sizes import SUMMARY_OUTPUT_TOKENS
 from strategies.conversation import SUMMARY_MARK, Conversation
 from strategies.cost_quote import CompactionKind, Quote, SummaryTerms, nothing_to_do, quote_of
 from strategies.cutting import systems_before
-from strategies.masking import masked
+from strategies.masking import check_masking, masked
 from strategies.outside import defused, one_line
 from strategies.preservation import preservation_prompt, with_no_tool_calls
 from strategies.raw_fields import plain
@@ -171,6 +171,7 @@ def summarized(
     cut. Where the call fails, answers nothing or with tool calls, or shrinks nothing, the
     conversation stays as it was, and the result says why.
     """
+    check_masking()
     old = _old(conversation, cut)
     request = _request(conversation, old, cut, summarizer, focus)
     text, usage, problem = _asked(summarizer.model, request)

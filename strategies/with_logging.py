@@ -9,7 +9,7 @@ from policy.prices import Prices
 from strategies.conversation import Conversation
 from strategies.cost_quote import Quote
 from strategies.formats.recognise import see
-from strategies.masking import masked, masked_value
+from strategies.masking import check_masking, masked, masked_value
 from strategies.raw_fields import plain
 from strategies.result import Result
 from strategies.situation import Situation
@@ -45,6 +45,7 @@ class WithLogging:
 
     def compact(self, messages: Messages, situation: Situation = DEFAULT) -> Result:
         """Let the strategy work, and write down what it changed."""
+        check_masking()
         conversation = seen(messages, situation)
         result = self.inner.compact(conversation, situation)
         if not result.changed:

@@ -148,7 +148,9 @@ def test_sensitivity_leaves_each_project_out(compactuary, by_hand):
     assert without["occupancy 60k"] == pytest.approx(356_600)
     sized = {row["rule"]: row["cost"] for row in runs["sizes", "X′ = P + 34k, L = 0"]["rules"]}
     assert sized["never"] == sized["trigger"] > 316_000
-    assert compactuary("backtest", by_hand, "--sensitivity", "--rules", TWO).code == 0
+    told = compactuary("backtest", by_hand, "--sensitivity", COLUMNS="80")
+    assert told.code == 0
+    assert max(map(len, told.out.splitlines())) <= 80
 
 
 @pytest.mark.parametrize(

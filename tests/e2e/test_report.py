@@ -5,7 +5,7 @@ import json
 import re
 from html.parser import HTMLParser
 from pathlib import Path
-from xml.etree import ElementTree
+from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -80,7 +80,7 @@ def test_one_file_that_needs_and_tells_nothing_else(compactuary, logs, tmp_path)
     assert "@import" not in text
     assert "@media print" in text
     for drawn in re.findall(r"<svg.*?</svg>", text, re.DOTALL):
-        ElementTree.fromstring(drawn)
+        ET.fromstring(drawn)
     for told in ("Remaining calls by role", "Where to switch a rule on", "Assumed"):
         assert told in text
     for secret in secrets(logs):

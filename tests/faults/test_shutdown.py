@@ -1,5 +1,6 @@
 """Stopped in the ordinary way, nothing answered is lost; two hosts on one ledger agree."""
 
+import socket
 import threading
 import time
 
@@ -7,6 +8,7 @@ import httpx
 import pytest
 from sqlalchemy import select
 
+from cli.serve import GRACE_SECONDS
 from ledger.database import open_engine, reading
 from ledger.schema import decisions
 from migrations.upgrade import upgrade
@@ -56,6 +58,27 @@ def test_a_stop_leaves_every_answer_in_the_log(database, serve, workers):
     engine.dispose()
     assert answered <= logged
     assert "could not be logged" not in service.log()
+
+
+def test_a_stream_that_stands_still_does_not_hold_up_a_stop(database, serve):
+    service = serve(database.url)
+    answer = httpx.post(
+        f"{service.address}/should-compact",
+        json={"role": "main", "calls": 3, "cost": 4, "saving": 4},
+        trust_env=False,
+    ).json()
+    with socket.create_connection(("127.0.0.1", service.port)) as stalled:
+        head = "POST /ingest HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-ndjson\r\n"
+        stalled.sendall(f"{head}Content-Length: 1000\r\n\r\n{{".encode())
+        time.sleep(0.5)
+        begun = time.monotonic()
+        service.stop()
+    assert time.monotonic() - begun < GRACE_SECONDS + 10
+    engine = open_engine(database.url)
+    with reading(engine) as connection:
+        logged = set(connection.scalars(select(decisions.c.decision_id)))
+    engine.dispose()
+    assert answer["decision_id"] in logged
 
 
 @pytest.mark.postgres

@@ -96,7 +96,7 @@ def test_rows_of_tables_are_read_with_the_turns_they_belong_to(tmp_path):
 
 def test_a_broken_file_is_told_of_as_by_one_process(tree, tmp_path):
     write_tree(tmp_path, sessions=3)
-    file = sorted(tmp_path.rglob("*.jsonl"))[0]
+    file = min(tmp_path.rglob("*.jsonl"))
     file.write_text('{"type": "user"\n{}\n' + file.read_text("utf-8"), "utf-8")
     (tmp_path / "odd.jsonl").write_text('{"a": 1}\n', "utf-8")
     told = []

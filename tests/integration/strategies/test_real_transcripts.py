@@ -34,8 +34,9 @@ def expanded(line):
 
 
 def lines_of(path):
+    """Return a session's lines; one that is torn is an error of ours, so whoever reads drops it."""
     with gzip.open(path, "rt", encoding="utf-8") as file:
-        return [expanded(line.rstrip("\n")) for line in file if line.strip()]
+        return [expanded(line.rstrip("\n")) for line in file if line.startswith("{")]
 
 
 def context_of(lines):

@@ -79,6 +79,6 @@ def test_intervals_cover():
     for repeat in range(100):
         differences, bills = gambles(generator)
         found = drawn_ratios(differences, bills, names, draws=400, seed=repeat)
-        covered += int(((found.lower <= 0) & (0 <= found.upper)).sum())
+        covered += int(((found.lower <= 0) & (found.upper >= 0)).sum())
         total += len(differences)
     assert 0.85 <= covered / total <= 0.95

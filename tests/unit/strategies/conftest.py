@@ -7,7 +7,7 @@ from policy.prices import Prices
 from tests.unit.strategies.conversations import LangChainLike
 
 
-@pytest.fixture(autouse=True, scope="session")
+@pytest.fixture(autouse=True, scope="module")
 def langchain_stand_in():
     """Stand in for LangChain's one class that is made here; the real one is in integration."""
     module = ModuleType("langchain_core.messages")
