@@ -104,9 +104,8 @@ class Service:
         pytest.fail("the service did not get ready")
 
     def workers(self):
-        """Return the processes that answer: without children, the service itself."""
-        own = psutil.Process(self.process.pid)
-        return [one for one in own.children() if _answers(one)] or [own]
+        """Return the processes that answer, but not the one that looks after them."""
+        return [one for one in psutil.Process(self.process.pid).children() if _answers(one)]
 
     def kill(self):
         """Kill the service with all its workers, at once."""

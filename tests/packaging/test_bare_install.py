@@ -108,6 +108,8 @@ def test_help_lists_the_commands_and_their_extras(bare, tmp_path, words):
         "split": "analysis",
         "drift": "analysis",
         "audit": "analysis",
+        "backtest": "analysis",
+        "report": "analysis",
         "learn": "analysis",
         "decide": "analysis",
         "thresholds": "analysis",
@@ -116,6 +118,10 @@ def test_help_lists_the_commands_and_their_extras(bare, tmp_path, words):
         "prices": "analysis",
         "db": "analysis",
         "keys": "analysis",
+        "prune": "analysis",
+        "backup": "analysis",
+        "restore": "analysis",
+        "prompt": "analysis",
         "serve": "server",
     }
 
