@@ -1,8 +1,5 @@
 """C, X′ and p′ of each strategy by hand: read .1, write 1.25, output 5."""
 
-import gc
-import time
-
 import pytest
 
 from strategies.formats.recognise import see
@@ -140,51 +137,3 @@ def test_a_quote_foretells_what_compacting_leaves(prices, name, made):
     assert quote.context_tokens == result.messages_tokens
     assert quote.context_after_tokens == pytest.approx(result.messages_after_tokens, abs=1)
     assert see(result.messages, name).tokens() == pytest.approx(quote.context_after_tokens, abs=6)
-
-
-def long_session(messages):
-    made = []
-    for number in range(messages // 4):
-        use = {"type": "tool_use", "id": f"c{number}", "name": "bash", "input": {"command": "ls"}}
-        result = {"type": "tool_result", "tool_use_id": f"c{number}", "content": "line\n" * 40}
-        made += [
-            {"role": "user", "content": f"do {number}"},
-            {"role": "assistant", "content": [{"type": "text", "text": "so"}, use]},
-            {"role": "user", "content": [result]},
-            {"role": "assistant", "content": "done"},
-        ]
-    return made
-
-
-def fastest(run, times=7):
-    spans = []
-    gc.collect()
-    gc.disable()  # its full passes over everything alive are no part of what is measured
-    for _ in range(times):
-        begun = time.perf_counter()
-        run()
-        spans.append(time.perf_counter() - begun)
-    gc.enable()
-    return min(spans)
-
-
-@pytest.mark.parametrize(
-    "made",
-    [
-        "micro",
-        "sliding_window",
-        "token_budget budget_tokens=99",
-        "tail_digest bulky_tokens=9",
-        "summarize",
-        "auto threshold_tokens=0",
-    ],
-)
-def test_no_strategy_is_worse_than_linear(made, tmp_path):
-    settings = {"model": lambda request: "brief"} if made[0] in "sa" and "_w" not in made else {}
-    if made.startswith("auto"):
-        settings["transcripts"] = tmp_path
-    chosen = strategy(made, **settings)
-    small, large = long_session(400), long_session(4000)
-    ratio = fastest(lambda: chosen.compact(large), 3) / fastest(lambda: chosen.compact(small), 3)
-    # Ten times the messages: twenty leaves room for a busy machine, a hundred would be quadratic.
-    assert ratio < 25
