@@ -95,13 +95,19 @@ def test_models_are_told_apart_where_there_are_several(client, compacted, settle
     assert told | {"version": 0} == rows[1] | {"version": 0}
 
 
-def test_another_worker_loads_what_one_has_learned(client, compacted, settled, ledger):
+def test_another_worker_loads_what_one_has_learned(client, compacted, settled, ledger, until):
     from api.refresh import Refresher  # noqa: PLC0415 - beside the client's own
 
     compacted("a", 0, 44_000)
     settled()
     other = Refresher(ledger, 3600)
-    other.refresh()
+
+    def caught_up():
+        # While the app still stores what it has built, nobody else may build it.
+        other.refresh()
+        return other.state.built_ms is not None
+
+    until(caught_up)
     assert other.state.error is None
     mine = other.state.snapshot
     known = mine.parameters_of("main")
