@@ -5,7 +5,7 @@ The first line of the mode file says what becomes of a request:
 
 - ``pass``: it is passed on, and its answer back;
 - ``swallow``: it is passed on, and the connection closes instead of an answer;
-- ``slow``: a good answer comes after five seconds; ``drip``: a byte every 20 ms;
+- ``slow``: passed on after five seconds, and its answer back; ``drip``: a byte every 20 ms;
 - ``silent``: nothing ever comes;
 - ``garbage``, ``html``, ``half``, ``close``, ``500``, ``503``, ``endless``: at once, as they say.
 """
@@ -51,18 +51,16 @@ async def serve(reader, writer, port: int, mode_file: Path) -> None:
 
 async def answer(request: bytes, writer, mode: str, port: int) -> bool:
     """Answer by the mode; return whether the connection goes on."""
-    if mode in ("pass", "swallow"):
+    if mode == "slow":
+        await asyncio.sleep(5)
+    if mode in ("pass", "slow", "swallow"):
         upstream, to_upstream = await asyncio.open_connection("127.0.0.1", port)
         to_upstream.write(request)
         reply = await read_message(upstream)
         to_upstream.close()
-        if mode == "pass":
+        if mode != "swallow":
             writer.write(reply)
-        return mode == "pass"
-    if mode == "slow":
-        await asyncio.sleep(5)
-        writer.write(ANSWER + BODY)
-        return True
+        return mode != "swallow"
     if mode == "silent":
         await asyncio.sleep(3600)
     while mode == "endless":

@@ -63,7 +63,13 @@ def proxy(live, tmp_path):
     command += [live[0].rpartition(":")[2], str(mode_file)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     port = int(process.stdout.readline())
-    yield f"http://127.0.0.1:{port}", mode_file.write_text
+
+    def set_mode(mode):
+        # At once: the proxy must not read a file that is just being written.
+        (tmp_path / "next").write_text(mode)
+        (tmp_path / "next").replace(mode_file)
+
+    yield f"http://127.0.0.1:{port}", set_mode
     process.kill()
     process.wait()
     process.stdout.close()
