@@ -14,7 +14,7 @@ from policy.threshold_book import Compiled, ThresholdKey, compile_thresholds
 
 __all__ = ["Compiler", "CompilerState"]
 
-#: Price sets and roles kept compiled; what was asked for longest ago goes first.
+#: Price sets and roles kept compiled; what was first asked for longest ago goes first.
 MOST_KEYS = 1_000
 #: Thresholds follow the life tables at least so many seconds apart: one turn moves them little.
 SECONDS_BETWEEN = 30.0

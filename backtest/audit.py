@@ -24,7 +24,7 @@ HORIZONS: tuple[Horizon, ...] = ("turn", "session")
 _HOUR_SECONDS = 3_600.0
 _SHORT_SECONDS = 300.0
 #: What a pause around a compaction is longer by than it would have been: its own call takes so
-#: long, the median of 90 real ones in mid-turn.
+#: long, read off real ones in mid-turn and rounded.
 _CALL_SECONDS = 80.0
 
 

@@ -5,6 +5,7 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from policy.parameters import Parameters
+from policy.pauses import Pauses, pause_exceeds
 from policy.question import Question
 from policy.sizes import INSTRUCTION_TOKENS
 
@@ -46,7 +47,7 @@ class Inputs(NamedTuple):
     requests_after_turn: float
     first_growth_tokens: float
     instruction_tokens: int
-    pauses: tuple[tuple[float, float], ...]
+    pauses: Pauses
     origins: Mapping[str, str]
 
     def learned(self, names: Iterable[str]) -> tuple[str, ...]:
@@ -84,16 +85,6 @@ class Inputs(NamedTuple):
         going_on = self.resume_probability * pause_exceeds(self.pauses, idle_seconds)
         over = 1.0 - self.resume_probability
         return going_on / (going_on + over) if going_on else 0.0
-
-
-def pause_exceeds(pauses: tuple[tuple[float, float], ...], seconds: float) -> float:
-    """Return P(pause > seconds) of a step curve; 1 before its first step."""
-    share = 1.0
-    for upto, left in pauses:
-        if upto > seconds:
-            break
-        share = left
-    return share
 
 
 def inputs_of(question: Question, known: Parameters, strategy: str) -> Inputs:

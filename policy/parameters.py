@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal
 
 from compactuary.errors import InputError
+from policy.pauses import Pauses, pause_exceeds
 from policy.sizes import (
     CONTEXT_AFTER_TOKENS,
     GROWTH_TOKENS,
@@ -124,7 +125,7 @@ class Parameters:
     resume_probability: Parameter = Parameter(0.0)
     gap_seconds: Parameter = Parameter(0.0)
     requests_after_turn: Parameter = Parameter(0.0)
-    pauses: tuple[tuple[float, float], ...] = ()
+    pauses: Pauses = ()
     compactions: Mapping[str, CompactionParameters] = field(
         default_factory=lambda: {DEFAULT_STRATEGY: CompactionParameters()}
     )
@@ -135,10 +136,7 @@ class Parameters:
 
     def pause_exceeds(self, seconds: float) -> float | None:
         """Return P(pause > seconds) of sessions that go on, or None while none was seen."""
-        if not self.pauses:
-            return None
-        at_least = [share for upto, share in self.pauses if upto <= seconds]
-        return at_least[-1] if at_least else 1.0
+        return pause_exceeds(self.pauses, seconds) if self.pauses else None
 
     @property
     def source(self) -> ParameterSource:

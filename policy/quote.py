@@ -155,7 +155,7 @@ def quote(question: Question, price_book: PriceBook, known: Parameters, *, at: d
     sizes = _sizes(question.context_tokens, inputs)
     prices, prices_after = _prices(question, sizes, price_book, at)
     pause = _pause(question, inputs, prices.cache_ttl_seconds)
-    call, _ = _call(question, price_book, sizes, prices, pause, known, inputs, at)
+    call = _call(question, price_book, sizes, prices, pause, known, inputs, at)
     terms = _terms(question, call, sizes, prices, prices_after, pause, inputs)
     return Quote(
         question.kind,
@@ -259,24 +259,24 @@ def _call(
     known: Parameters,
     inputs: Inputs,
     at: datetime,
-) -> tuple[SummaryCall, CacheState]:
-    """Return what the compaction's own call costs, and the state it was made in."""
+) -> SummaryCall:
+    """Return what the compaction's own call costs."""
     moment = "after_pause" if pause.expired else "warm"
     state = _state(moment, question.ttl, inputs.miss_probability)
     if question.kind == "clear":
-        return NO_CALL, state
+        return NO_CALL
     if question.kind == "separate":
         sent = sizes.context_tokens
         other = price_book.prices(
             cast(str, question.summary_model), None, at=at, context_tokens=sent
         )
-        return separate_call(sizes, prices, other, state), state
+        return separate_call(sizes, prices, other, state)
     seen = known.compaction("server_side").observed_call if question.kind == "server_side" else None
     if seen:
         tokens = {"output_tokens": sizes.summary_output_tokens}
         tokens |= {name: round(count) for name, count in seen.items()}
-        return observed_call(prices, **tokens), state
-    return shared_prefix_call(sizes, prices, state), state
+        return observed_call(prices, **tokens)
+    return shared_prefix_call(sizes, prices, state)
 
 
 def _terms(

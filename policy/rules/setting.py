@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Literal, get_args
 
 from compactuary.errors import InputError
+from policy.pauses import Pauses, pause_exceeds
 
 __all__ = ["CallKind", "Setting"]
 
@@ -83,7 +84,7 @@ class Setting:
     requests_after_turn: float = 0.0
     rework_tokens: float = 0.0
     quality_cost: float = 0.0
-    pauses: tuple[tuple[float, float], ...] = ()
+    pauses: Pauses = ()
     ttl_seconds: float | None = None
     call: CallKind = "shared_prefix"
     call_slope: float = 0.0
@@ -180,14 +181,7 @@ class Setting:
 
     def pause_exceeds(self, idle_seconds: float) -> float | None:
         """Return P(pause > idle_seconds) of sessions that go on, None where nothing is known."""
-        if not self.pauses:
-            return None
-        share = 1.0
-        for seconds, left in self.pauses:
-            if seconds > idle_seconds:
-                break
-            share = left
-        return share
+        return pause_exceeds(self.pauses, idle_seconds) if self.pauses else None
 
     def to_payload(self) -> dict[str, Any]:
         """Return plain JSON values."""
@@ -228,7 +222,7 @@ def _check_number(name: str, value: object, least: float = 0.0) -> None:
         raise _wrong(name, value, "Give a finite number that is not negative")
 
 
-def _check_pauses(pauses: tuple[tuple[float, float], ...]) -> None:
+def _check_pauses(pauses: Pauses) -> None:
     so_far, left = 0.0, 1.0
     for seconds, share in pauses:
         if not (so_far <= seconds < math.inf and 0 <= share <= left):
