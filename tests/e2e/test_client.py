@@ -131,11 +131,13 @@ def test_the_server_answers_on_one_connection(live, cache):
     url, _ = live
     with compactuary.Client(url, cache=cache, budget_seconds=5) as client:
         advice = asked(client, 30, 150_000)
-        first = client._wired.connections._idle[0]
+        # Whoever fetches thresholds may open a connection of its own; from then on none is needed.
+        until(lambda: thresholds_known(cache))
+        opened = {*client._wired.connections._idle}
         for calls in range(20):
             asked(client, calls, 150_000)
-        assert client._wired.connections._idle == [first]
-        until(lambda: thresholds_known(cache))
+        assert {*client._wired.connections._idle} == opened
+        assert len(opened) <= 2
         counters = client.counters
     assert advice.compact
     assert advice.source == "server"

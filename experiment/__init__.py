@@ -1,0 +1,1 @@
+"""What each way of compacting keeps, loses and costs: one task, one graph, many arms."""
