@@ -25,6 +25,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "report": ("report_command", "report_command"),
     "learn": ("learn", "learn_command"),
     "decide": ("decide", "decide_command"),
+    "lab": ("lab.command", "lab_command"),
     "thresholds": ("thresholds", "thresholds_command"),
     "decisions": ("decisions", "decisions_command"),
     "serve": ("serve", "serve_command"),
@@ -34,6 +35,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "backup": ("backup", "backup_command"),
     "restore": ("backup", "restore_command"),
     "prompt": ("prompt", "prompt_app"),
+    "sweep": ("sweep", "sweep_command"),
     "prices": ("prices", "prices_command"),
     "db": ("db", "db_app"),
 }

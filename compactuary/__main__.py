@@ -23,6 +23,8 @@ EXTRA_OF_COMMAND = {
     "decisions": "analysis",
     "export": "analysis",
     "prompt": "analysis",
+    "sweep": "langgraph",
+    "lab": "lab",
     "prices": "analysis",
     "db": "analysis",
     "keys": "analysis",

@@ -41,8 +41,9 @@ class AskingTurn(Protocol):
         ...
 
 
-#: The question is about sizes; whoever answers has the prices, so any weights do for the quote.
-_SIZES_ONLY = Prices("", "caller", 0.1, 1.25, 2.0, 5.0, {}, None, "caller", None)
+#: The question is about sizes; whoever answers has the prices, so any weights do for the quote,
+#: and any dollars for a summarizer that has prices of its own.
+_SIZES_ONLY = Prices("", "caller", 0.1, 1.25, 2.0, 5.0, {"input": 1.0}, None, "caller", None)
 
 #: Asks with calls so far, context tokens and the quote's sizes.
 Ask = Callable[[int, int, dict[str, Any]], Advice]

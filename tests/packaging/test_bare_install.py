@@ -122,6 +122,8 @@ def test_help_lists_the_commands_and_their_extras(bare, tmp_path, words):
         "backup": "analysis",
         "restore": "analysis",
         "prompt": "analysis",
+        "sweep": "langgraph",
+        "lab": "lab",
         "serve": "server",
     }
 

@@ -1,0 +1,1 @@
+"""The lab: one conversation in a terminal, and what each strategy makes of it."""

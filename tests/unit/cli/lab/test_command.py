@@ -1,0 +1,208 @@
+"""``compactuary lab`` without a terminal: scripts, JSON lines, exit codes, wrong words."""
+
+import gzip
+import io
+import json
+import sys
+
+import pytest
+
+from cli.app import run
+from tests.conftest import SHARED, needs_shared_data
+
+pytestmark = pytest.mark.disable_socket
+
+TALK = [
+    {"role": "user", "content": "q" * 40},
+    {"role": "assistant", "content": "a" * 400},
+    {"role": "user", "content": "more"},
+]
+WEIGHTS = [
+    word
+    for name in ("cache_read=0.1", "cache_write=1.25", "output=5")
+    for word in ("--weight", name)
+]
+
+
+@pytest.fixture(autouse=True)
+def own_folder(monkeypatch, tmp_path):
+    monkeypatch.delenv("COMPACTUARY_DB", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    # Nothing here may need the prompt's library.
+    monkeypatch.setitem(sys.modules, "prompt_toolkit", None)
+    (tmp_path / "talk.json").write_text(json.dumps(TALK))
+    return tmp_path
+
+
+def commands(*lines):
+    return [word for line in lines for word in ("--command", line)]
+
+
+SESSION = """\
+lab> /compact sliding_window keep_last=1
+sliding_window: dropped what was older than message 2
+3 → 1 messages, 111 → 1 tokens (-99%)
+lab> /undo
+undone: sliding_window keep_last=1; 3 messages, 111 tokens
+"""
+LINES = ["/compact sliding_window keep_last=1", "/undo"]
+
+
+def test_commands_a_script_and_standard_input_read_alike(own_folder, monkeypatch, capsys):
+    assert run(["lab", "talk.json", *commands(*LINES)]) == 0
+    assert capsys.readouterr() == (SESSION, "")
+    (own_folder / "try.txt").write_text("# try\n\n  " + "\n".join(LINES) + "\n")
+    assert run(["lab", "talk.json", "--script", "try.txt"]) == 0
+    assert capsys.readouterr() == (SESSION, "")
+    monkeypatch.setattr(sys, "stdin", io.StringIO("\n".join(LINES)))
+    assert run(["lab", "talk.json"]) == 0
+    assert capsys.readouterr() == (SESSION, "")
+
+
+def test_a_script_stops_at_what_fails_and_at_quit(capsys):
+    assert run(["lab", "talk.json", *commands("/undo", "/compact none")]) == 1
+    assert capsys.readouterr() == (
+        "lab> /undo\n",
+        "error: /undo: nothing was compacted yet. Compact first: /compact.\n",
+    )
+    assert run(["lab", "talk.json", *commands("/quit", "/undo")]) == 0
+    assert capsys.readouterr() == ("lab> /quit\n", "")
+
+
+def test_json_is_one_line_a_command(capsys):
+    words = commands(LINES[0], "/verbose on", "/bogus")
+    assert run(["lab", "talk.json", "--json", *words]) == 1
+    out, err = capsys.readouterr()
+    first, second, third = map(json.loads, out.splitlines())
+    assert first == {
+        "command": LINES[0],
+        "ok": True,
+        "strategy": "sliding_window keep_last=1",
+        "changed": True,
+        "reason": "dropped what was older than message 2",
+        "messages": 3,
+        "messages_after": 1,
+        "context_tokens": 111,
+        "context_after_tokens": 1,
+        "dropped": [0, 1],
+        "summarised": [],
+        "rewritten": [],
+    }
+    assert second == {"command": "/verbose on", "ok": True, "verbose": True}
+    assert third["ok"] is False
+    assert err == f"error: {third['error']}\n"
+
+
+def test_what_is_saved_is_unmasked_and_what_is_shown_is_not(own_folder, capsys):
+    secret = "hunter2hunter2"
+    talk = [{"role": "user", "content": f"password = '{secret}'"}, *TALK[1:]]
+    (own_folder / "talk.json").write_text(json.dumps({"model": "m", "messages": talk}))
+    words = commands("/show", "/save out.json", "/save out.json")
+    assert run(["lab", "talk.json", *words]) == 1
+    out, err = capsys.readouterr()
+    assert secret not in out + err
+    assert err == "error: /save: is there already (got 'out.json'). Name a new file.\n"
+    assert json.loads((own_folder / "out.json").read_text()) == {"model": "m", "messages": talk}
+
+
+def test_a_file_that_cannot_be_written_is_one_line(capsys):
+    assert run(["lab", "talk.json", *commands("/save no/such/folder.json")]) == 1
+    assert capsys.readouterr().err == (
+        "error: no/such/folder.json: No such file or directory. Check the disk and the rights.\n"
+    )
+
+
+def test_decide_rests_on_the_ledger_at_hand(capsys):
+    # No quote has a dollar; weights do where no model is named.
+    words = ["lab", "talk.json", *WEIGHTS, "--db", "l.db", "--json", "--role", "nobody"]
+    assert run([*words, *commands("/decide sliding_window keep_last=1")]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["asked"]["role"] == "nobody"
+    assert answer["asked"]["context_tokens"] == 111
+    # All but the prompt is dropped: C = 1.15 · 1, s = 0.1 · 110.
+    assert answer["cost"] == pytest.approx(1.15)
+    assert answer["saving_per_call"] == pytest.approx(11)
+    assert answer["decision"] == answer["would_decide"]
+    assert answer["basis"]["source"] == "standard"
+
+
+CASES = [
+    (["nowhere.json"], "nowhere.json: No such file"),
+    (["talk.json", "--command", "/undo", "--script", "x"], "--command, --script"),
+    (["talk.json", "--script", "nothing.txt"], "nothing.txt: No such file"),
+    (["talk.json", "--model", "m", *WEIGHTS], "--model, --weight"),
+    (["talk.json", "--weight", "x"], "--weight"),
+    (["talk.json", "--weight", "output=1"], "weights"),
+    (["talk.json", "--format", "bogus"], "'bogus'"),
+    (["talk.json", "--prefix-tokens", "-1"], "--prefix-tokens"),
+    (["talk.json", "--summarizer", "nobody"], "--summarizer"),
+    (["talk.json", "--summarizer", "openai"], "--summary-model"),
+    (["talk.json", "--summary-model", "no-such-model", "--command", "/show"], "no-such-model"),
+    (["talk.json", "--url", "ftp://x", "--command", "/show"], "ftp://x"),
+]
+
+
+@pytest.mark.parametrize(("words", "named"), CASES)
+def test_wrong_words_are_told_in_one_line(words, named, capsys):
+    assert run(["lab", *words]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("error: ")
+    assert err.count("\n") == 1
+    assert named in err
+
+
+def test_an_unknown_model_is_told_where_it_is_needed(capsys):
+    words = ["lab", "talk.json", "--model", "no-such-model"]
+    assert run([*words, *commands("/show", "/quote")]) == 1
+    assert "no-such-model" in capsys.readouterr().err
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_on_a_terminal_the_prompts_library_is_needed_and_json_a_script(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "stdin", Terminal())
+    assert run(["lab", "talk.json"]) == 2
+    assert 'pip install "compactuary[lab]"' in capsys.readouterr().err
+    assert run(["lab", "talk.json", "--json"]) == 2
+    assert "error: --json: needs a script. " in capsys.readouterr().err
+
+
+def test_a_torn_last_line_is_noted(own_folder, capsys):
+    lines = "\n".join(map(json.dumps, TALK))
+    (own_folder / "talk.jsonl").write_text(lines + '\n{"role"')
+    assert run(["lab", "talk.jsonl", *commands("/show 2")]) == 0
+    assert capsys.readouterr().err == "note: line 4 is torn and was left out\n"
+
+
+def _logs(kind, count):
+    """Return a sample of real logs, from the smallest on."""
+    found = sorted(
+        (SHARED / "data" / "logs").glob(f"*/{kind}/*.jsonl.gz"), key=lambda p: p.stat().st_size
+    )
+    return found[:: max(len(found) // count, 1)][:count]
+
+
+@needs_shared_data
+@pytest.mark.parametrize(
+    "path", [*_logs("claude-code", 4), *_logs("codex", 4)], ids=lambda p: p.stem
+)
+def test_real_logs_open(path, capsys):
+    words = commands("/show", "/compact micro keep=0", "/verbose on", "/compact summarize")
+    assert run(["lab", str(path), "--json", *words]) == 0
+    shown, micro, *_ = map(json.loads, capsys.readouterr().out.splitlines())
+    with gzip.open(path, "rt") as file:
+        lines = [json.loads(line) for line in file if line.endswith("}\n")]
+    if "payload" in lines[0]:
+        items = [line for line in lines if line["type"] == "response_item"]
+        if not any(line["type"] == "compacted" for line in lines):
+            assert shown["messages"] == sum(
+                item["payload"]["type"] != "agent_message" for item in items
+            )
+    assert micro["messages"] == micro["messages_after"] == shown["messages"]
+    assert micro["context_after_tokens"] <= micro["context_tokens"]
