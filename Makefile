@@ -2,7 +2,7 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run test check soak soak-short bench lint types proof format build clean
+.PHONY: help run test check soak fuzz soak-short bench lint types proof format build clean
 
 # A version manager's python3.12 may exist and refuse to start, and a Python may come without venv,
 # so each candidate has to run.
@@ -34,8 +34,13 @@ check: lint types proof test ## everything that has to hold before a change land
 soak: export SOAK_EXAMPLES ?= 500
 soak: $(INSTALLED) ## the long form of what the tests do briefly: made-up requests, kills, half an hour of load
 	$(BIN)/python -m pytest -rP tests/e2e/test_contract.py
+	FUZZ_INPUTS=$${FUZZ_INPUTS:-1000000} $(BIN)/python -m pytest tests/fuzz
 	FAULT_ROUNDS=$${FAULT_ROUNDS:-50} $(BIN)/python -m pytest tests/faults
 	$(BIN)/python -m benchmarks.soak --minutes 30
+
+fuzz: export FUZZ_INPUTS ?= 1000000
+fuzz: $(INSTALLED) ## a million damaged Claude Code logs through the reader, some through an import
+	$(BIN)/python -m pytest tests/fuzz
 
 soak-short: $(INSTALLED) ## a minute of mixed load
 	$(BIN)/python -m benchmarks.soak --minutes 1

@@ -20,6 +20,8 @@ Interval = tuple[float, float]
 #: Calls ahead from which each bin begins.
 BINS = (0, 1, 5, 10, 20, 40)
 _DRAWS = 2_000
+#: Counts of sessions held at once: memory must not grow with their number.
+_CELLS = 1_000_000
 _LEVEL = 0.9
 #: Characters of a time, such as 2026-02.
 _MONTH = 7
@@ -249,7 +251,14 @@ def _net_interval(rows: Sequence[AuditedCompaction], nets: Sequence[float]) -> I
     if sums.size < 2:
         return None
     even = np.full(sums.size, 1.0 / sums.size)
-    drawn = np.random.default_rng(0).multinomial(sums.size, even, size=_DRAWS) @ sums
+    generator = np.random.default_rng(0)
+    block = max(1, _CELLS // sums.size)
+    drawn = np.concatenate(
+        [
+            generator.multinomial(sums.size, even, size=min(block, _DRAWS - done)) @ sums
+            for done in range(0, _DRAWS, block)
+        ]
+    )
     lower, upper = np.quantile(drawn, [(1.0 - _LEVEL) / 2.0, (1.0 + _LEVEL) / 2.0])
     return float(lower), float(upper)
 

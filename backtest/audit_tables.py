@@ -6,6 +6,7 @@ from backtest.audit import Audit, AuditedCompaction
 from backtest.audit_payload import compaction_payload
 from backtest.audit_summary import AuditSummary, CallsAhead, GroupSummary, Interval
 from backtest.crossing import Crossing
+from backtest.short_name import short_name
 from estimator.report_table import Cell, ReportTable, Value
 
 __all__ = ["ahead_table", "compactions_table", "groups_table", "headlines"]
@@ -184,8 +185,7 @@ def _group_data(kind: str, group: GroupSummary) -> tuple[Value, ...]:
 
 
 def _group_cells(kind: str, group: GroupSummary) -> tuple[Cell, ...]:
-    name = "" if kind == group.name else group.name
-    name = name if len(name) <= _WIDEST_NAME else f"{name[: _WIDEST_NAME - 1]}…"
+    name = "" if kind == group.name else short_name(group.name, _WIDEST_NAME)
     kind = "kind" if kind == "strategy" else kind
     net = _net_cell(group)
     counts = f"{group.paid}/{group.lost}/{group.undecided}"

@@ -9,6 +9,7 @@ from backtest.backtest import Backtest, RuleResult
 from backtest.backtest_payload import role_payload, rule_payload
 from backtest.role_savings import WITH_M, WITHOUT_M, RoleSaving
 from backtest.sensitivity import Run
+from backtest.short_name import short_name
 from estimator.report_table import Cell, ReportTable, Value
 
 __all__ = ["backtest_headlines", "roles_table", "rules_table", "runs_table"]
@@ -128,7 +129,7 @@ def _run_row(run: Run, best: str) -> tuple[tuple[Value, ...], tuple[Cell, ...]]:
 
 def _shortened(label: str, run: Run) -> str:
     label = run.name if run.kind == "sizes" else label
-    return label if len(label) <= _WIDEST_RUN else f"{label[: _WIDEST_RUN - 1]}…"
+    return short_name(label, _WIDEST_RUN)
 
 
 def _rule_cells(one: RuleResult, found: Backtest) -> tuple[Cell, ...]:
@@ -153,7 +154,6 @@ def _bill_cell(one: RuleResult) -> Cell:
 
 
 def _role_cells(one: RoleSaving) -> tuple[Cell, ...]:
-    name = one.role if len(one.role) <= _WIDEST_ROLE else f"{one.role[: _WIDEST_ROLE - 1]}…"
     low, high = one.saving_interval
     size, unit = _unit(max(abs(low), abs(high), abs(one.saving)))
     span = f"[{_number(low, size)}, {_number(high, size)}]"
@@ -167,7 +167,7 @@ def _role_cells(one: RoleSaving) -> tuple[Cell, ...]:
     else:
         gained = Cell(f"{100 * one.with_m:+.1f}")
     return (
-        Cell(name),
+        Cell(short_name(one.role, _WIDEST_ROLE)),
         Cell(f"{one.turns:,}"),
         Cell(f"{100 * one.relative:+.1f}"),
         Cell(f"{_number(one.saving, size)}{unit}", span),

@@ -26,7 +26,7 @@ __all__ = ["CLEAR", "CompactionCase", "Remaining", "compaction_cases"]
 #: Strategy that makes no call: old tool results are cleared.
 CLEAR = "clear"
 #: Sessions whose requests are held at once.
-_SESSIONS = 200
+_SESSIONS = 32
 #: Steps behind a compaction from which on its growth is compared with the usual.
 _LEAST_FOLLOWED = 5
 _OVER_MS = OVER_SECONDS * 1_000

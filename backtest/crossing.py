@@ -18,6 +18,8 @@ _Numbers = NDArray[np.float64]
 _FARTHEST = math.log1p(1e9)
 #: Halvings of an interval, far below the precision of what is printed.
 _STEPS = 50
+#: A step of Newton that is relatively smaller leaves an error of its square.
+_CLOSE = 1e-9
 _GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
 
 
@@ -134,12 +136,19 @@ class _Fit:
         if distance.sum() <= 0:
             return 0.0
         low, high = 0.0, 1.0
-        while _pull(distance, high) > 0:
+        while _pull(distance, high)[0] > 0:
             low, high = high, 2.0 * high
+        slope = (low + high) / 2.0
         for _ in range(_STEPS):
-            middle = (low + high) / 2.0
-            low, high = (middle, high) if _pull(distance, middle) > 0 else (low, middle)
-        return (low + high) / 2.0
+            pull, bend = _pull(distance, slope)
+            low, high = (slope, high) if pull > 0 else (low, slope)
+            # Newton's step, or a half where it leads out of what holds the root.
+            last, slope = slope, slope + pull / bend if bend else high
+            if not low < slope < high:
+                slope = (low + high) / 2.0
+            if abs(slope - last) <= _CLOSE * slope:
+                break
+        return slope
 
     def profile(self, c: float) -> float:
         """Return the log-likelihood at c and its best slope."""
@@ -150,9 +159,11 @@ class _Fit:
         return -float(np.logaddexp(0.0, -slope * distance).sum())
 
 
-def _pull(distance: _Numbers, slope: float) -> float:
-    """Return the derivative of the log-likelihood by the slope."""
-    return float((distance / (1.0 + np.exp(np.clip(slope * distance, -700.0, 700.0)))).sum())
+def _pull(distance: _Numbers, slope: float) -> tuple[float, float]:
+    """Return the derivative of the log-likelihood by the slope, and how fast it falls."""
+    miss = 1.0 / (1.0 + np.exp(np.minimum(slope * distance, 700.0)))
+    pulls = distance * miss
+    return float(pulls.sum()), float(pulls @ (distance * (1.0 - miss)))
 
 
 def _highest(value: Callable[[float], float], low: float, high: float) -> float:

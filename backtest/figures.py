@@ -82,7 +82,11 @@ def plot_crossing(summary: AuditSummary, unit: str = "requests") -> Figure:
     axes.yaxis.set_major_formatter(PercentFormatter(1.0))
     axes.set_xlabel(f"{unit} ahead (numbers: compactions)")
     axes.set_ylabel("paid")
-    axes.legend(loc="lower right", frameon=False, fontsize=9)
+    # Above, where no compaction can be.
+    axes.legend(
+        loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2, borderaxespad=0.0, frameon=False,
+        fontsize=9,
+    )  # fmt: skip
     return figure
 
 
@@ -148,6 +152,7 @@ def _cut_far_ends(axes: Axes, rows: Sequence[RuleResult]) -> None:
                 axes.annotate(
                     f"{100 * row.relative:+.0f}% →", (reach, place), xytext=(-4, -3),
                     textcoords="offset points", ha="right", fontsize=8, color=_RED,
+                    bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.0},
                 )  # fmt: skip
 
 

@@ -16,26 +16,40 @@ __all__ = ["Section", "as_page", "as_svg"]
 
 _STYLE = """
 :root { color-scheme: light; }
-body { font: 15px/1.5 system-ui, sans-serif; color: #1a1a1a; max-width: 62rem; margin: 2rem auto;
-  padding: 0 1rem; }
-h1 { font-size: 1.6rem; margin-bottom: 0; }
+body { font: 15px/1.5 system-ui, sans-serif; color: #1a1a1a; background: #fff; max-width: 62rem;
+  margin: 2rem auto; padding: 0 1rem; }
+h1 { font-size: 1.6rem; line-height: 1.25; margin-bottom: 0.3rem; text-wrap: balance; }
 h2 { font-size: 1.2rem; margin-top: 2.2rem; border-bottom: 1px solid #bbb; }
 p.when { color: #555; margin-top: 0; }
 figure { margin: 1rem 0; }
-figure svg { max-width: 100%; height: auto; }
+figure div { overflow-x: auto; }
+/* Smaller, nobody reads what stands in a picture: it scrolls as tables do. */
+figure svg { display: block; max-width: 100%; min-width: 34rem; height: auto; }
 figcaption, caption { color: #444; font-size: 0.85rem; text-align: left; }
-caption { caption-side: bottom; padding-top: 0.4rem; }
-div.wide { overflow-x: auto; }
+div.wide { overflow-x: auto; margin: 1rem 0 1.6rem; container-type: inline-size; }
+/* No wider than what is seen of the table, and seen wherever that is. */
+caption { caption-side: bottom; padding-top: 0.4rem; position: sticky; left: 0;
+  min-width: min(100cqw, 26rem); max-width: 100cqw; overflow-wrap: anywhere; }
 table { border-collapse: collapse; font-size: 0.85rem; font-variant-numeric: tabular-nums; }
-th { border-bottom: 1px solid #555; }
+th { border-bottom: 1px solid #555; vertical-align: bottom; }
 th, td { padding: 0.15rem 0.7rem 0.15rem 0; }
+td { vertical-align: top; }
+td[style*="right"] { white-space: nowrap; }
 tbody + tbody { border-top: 1px solid #555; }
 tr:hover td { background: #f2f6fa; }
 @media print {
-  body { font-size: 10pt; max-width: none; margin: 0; }
-  h2 { break-after: avoid; }
+  body { font-size: 10pt; max-width: none; margin: 0; padding: 0; }
+  h2, p { break-after: avoid; }
   figure, tr { break-inside: avoid; }
-  div.wide { overflow: visible; }
+  figure div, div.wide { overflow: visible; container-type: normal; }
+  figure svg { min-width: 0; max-height: 220mm; }
+  table { font-size: 8pt; }
+  caption { position: static; min-width: 26rem; max-width: none; }
+  caption, li { break-inside: avoid; }
+  thead { display: table-header-group; }
+  /* A table leaves no few rows behind on a page, nor a few to the next. */
+  tbody tr:nth-child(-n+3) { break-after: avoid; }
+  tbody tr:nth-last-child(-n+3), tbody + tbody { break-before: avoid; }
   tr:hover td { background: none; }
 }
 @page { margin: 15mm; }
@@ -110,8 +124,8 @@ def _section(section: Section) -> Iterator[str]:
         yield f"<p>{html.escape(line)}</p>"
     for shows, figure in section.pictures:
         told = html.escape(shows)
-        yield f'<figure role="img" aria-label="{told}">{as_svg(figure)}'
-        yield f"<figcaption>{told}</figcaption></figure>"
+        yield f'<figure role="img" aria-label="{told}"><div>{as_svg(figure)}'
+        yield f"</div><figcaption>{told}</figcaption></figure>"
     for table in section.tables:
         yield f'<div class="wide">{as_html(table)}</div>'
 

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, Row, func, select
 
@@ -15,7 +15,13 @@ from compactuary.errors import InputError
 from estimator.standard_table import kind_of_role
 from ledger.schema import CACHE_WRITE_COLUMNS, requests, turns
 
-__all__ = ["model_of_most_requests", "sequences_from_ledger", "sequences_from_tables"]
+__all__ = [
+    "Unusable",
+    "model_of_most_requests",
+    "sequences_from_ledger",
+    "sequences_from_tables",
+    "unusable",
+]
 
 _CONTEXT = ("input_tokens", "cache_read", "cache_write")
 _CONTEXT_COLUMNS = ("uncached", "cache_read", *CACHE_WRITE_COLUMNS)
@@ -122,6 +128,62 @@ def sequences_from_ledger(connection: Connection, *, by_project: bool = False) -
     projects = _projects(rows) if by_project else {}
     return sequences_of(
         _recorded(row, by_turn[row.turn_id], projects.get(row.session_id)) for row in rows
+    )
+
+
+class Unusable(NamedTuple):
+    """What of a ledger no sequence can use.
+
+    Parameters
+    ----------
+    turns, all_turns : int
+        Turns without a request that has tokens, and all there are.
+    sessions, all_sessions : int
+        Sessions of which no turn has one.
+    backwards : int
+        Requests that are older than the one before in their turn: no time lies between the two.
+    """
+
+    turns: int
+    all_turns: int
+    sessions: int
+    all_sessions: int
+    backwards: int
+
+
+def unusable(connection: Connection) -> Unusable:
+    """Count what a ledger does not tell enough of.
+
+    Parameters
+    ----------
+    connection : Connection
+        Of a migrated ledger.
+    """
+    told = select(requests.c.turn_id).where(requests.c.kind == "agent", _context() > 0).distinct()
+    usable = turns.c.turn_id.in_(told)
+    session = turns.c.session_id.distinct()
+    all_turns, all_sessions = connection.execute(
+        select(func.count(), func.count(session)).select_from(turns)
+    ).one()
+    some_turns, some_sessions = connection.execute(
+        select(func.count(), func.count(session)).select_from(turns).where(usable)
+    ).one()
+    before = func.lag(requests.c.at_ms).over(
+        partition_by=requests.c.turn_id, order_by=requests.c.position
+    )
+    made = select(requests.c.at_ms, before.label("before_ms")).where(
+        requests.c.turn_id.is_not(None), requests.c.kind == "agent"
+    )
+    steps = made.subquery()
+    backwards = connection.scalar(
+        select(func.count()).select_from(steps).where(steps.c.at_ms < steps.c.before_ms)
+    )
+    return Unusable(
+        all_turns - some_turns,
+        all_turns,
+        all_sessions - some_sessions,
+        all_sessions,
+        int(backwards or 0),
     )
 
 

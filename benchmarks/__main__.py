@@ -12,6 +12,8 @@ NAMES = (
     "thresholds",
     "ingest",
     "import_tree",
+    "audit",
+    "backtest",
 )
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from compactuary.errors import InputError
 from ledger.database import reading
 
 if TYPE_CHECKING:
+    from compactuary.log_parts import PartReaders
     from compactuary.workers import Workers
     from ledger.importing import FileReport
 
@@ -76,14 +77,19 @@ def _read_logs(
     workers: "Workers | None",
     options: Mapping[str, bool],
 ) -> AbstractContextManager[str]:
+    readers: PartReaders | None = workers
     if workers is None or workers.client is None:
-        from compactuary.log_ledger import log_ledger  # noqa: PLC0415 - a ledger needs no readers
+        # A ledger needs no readers.
+        from compactuary.log_ledger import log_ledger  # noqa: PLC0415
+        from compactuary.log_processes import log_processes  # noqa: PLC0415
 
+        readers = log_processes(paths)
+    if readers is None:
         return log_ledger(paths, progress=_counter(reports, paths), **options)
     from compactuary.log_parts import log_parts_ledger  # noqa: PLC0415 - as above
 
     return log_parts_ledger(
-        paths, workers, progress=_count_parts, reported=reports.append, **options
+        paths, readers, progress=_count_parts, reported=reports.append, **options
     )
 
 
@@ -111,10 +117,14 @@ def _counter(reports: "list[FileReport]", paths: Sequence[Path]) -> "Callable[[F
 
 
 def _tell_skipped(reports: "Sequence[FileReport]") -> None:
-    """Say what is not in the tables: unreadable lines, and files of no known format."""
+    """Say what is not in the tables: unreadable lines, empty files, files of no known format."""
     lines = [where for report in reports for where in report.skipped]
     if lines:
         say(f"skipped {len(lines):,} lines that are no records, first {lines[0]}")
+    # Nothing was read before into a ledger of their own, so nothing is there that could be known.
+    empty = [report.path for report in reports if report.outcome == "unchanged"]
+    if empty:
+        say(f"skipped {len(empty):,} empty files, first {empty[0]}")
     strange = [report.path for report in reports if report.outcome == "unrecognised"]
     if strange:
         say(f"skipped {len(strange):,} files of an unknown format, first {strange[0]}")

@@ -12,7 +12,12 @@ from sqlalchemy import Connection
 from backtest.compaction_cases import CompactionCase
 from backtest.scenario import Scenario
 from backtest.sequences import Sequences
-from backtest.sources import model_of_most_requests, sequences_from_ledger
+from backtest.sources import (
+    Unusable,
+    model_of_most_requests,
+    sequences_from_ledger,
+    unusable,
+)
 from cli.pricing import check_one_price
 from cli.weights import weights_of
 from compactuary.errors import InputError
@@ -124,7 +129,11 @@ def priced_sequences(
         scenario,
         None if weights is not None else prices.model,
         None if dollars is None else dollars / 1e6,
-        (_price_note(told, scenario), _summary_note(scenario, len(outputs))),
+        (
+            _price_note(told, scenario),
+            _summary_note(scenario, len(outputs)),
+            *_unusable_notes(unusable(connection)),
+        ),
     )
 
 
@@ -159,6 +168,22 @@ def _write_weight(prices: Prices, ttl: Ttl) -> float:
             )
         return prices.cache_write_12h
     return prices.cache_write_1h if ttl == "1h" else prices.cache_write_5m
+
+
+def _unusable_notes(left: Unusable) -> list[str]:
+    """Say how many turns tell too little to be replayed, and how many clocks ran backwards."""
+    told = []
+    if left.turns:
+        told.append(
+            f"Left out: {left.turns:,} of {left.all_turns:,} turns, which tell no tokens, and with "
+            f"them {left.sessions:,} of {left.all_sessions:,} sessions."
+        )
+    if left.backwards:
+        told.append(
+            f"Requests older than the one before them in their turn: {left.backwards:,}. No time "
+            "passes in between."
+        )
+    return told
 
 
 def _price_note(told: str, scenario: Scenario) -> str:

@@ -7,14 +7,16 @@ forks of a session have, are read again together, so that the whole is what one 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, mkdtemp
+from typing import Protocol, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
 from sqlalchemy import Engine
 
-from compactuary.log_ledger import LogPaths
-from compactuary.workers import Workers
+from compactuary.log_ledger import LogPaths, make_tables
 from ledger.database import open_engine, reading
 from ledger.formats import format_of
 from ledger.importing import FileReport, ImportOptions, import_logs
@@ -22,14 +24,14 @@ from ledger.merging import ledger_ids, merge_ledgers
 from ledger.readers.discovery import ENDINGS, is_document, log_files
 from ledger.readers.lines import open_log
 from ledger.readers.tables import KINDS
-from migrations.upgrade import upgrade
 
-__all__ = ["log_parts_ledger"]
+__all__ = ["PartReaders", "log_parts_ledger"]
 
 #: Parts for each worker: enough that one slow part does not keep the others waiting.
 _PARTS = 2
-#: Less than this is not worth a ledger of its own.
+#: Less than this is not worth a ledger of its own, and of more nobody hears for long.
 _LEAST_BYTES = 250_000
+_MOST_BYTES = 250_000_000
 #: How many folders above a sub-agent's log may be named like its session.
 _NESTED = 2
 #: How far into a file its session is named.
@@ -39,21 +41,48 @@ _HEAD_BYTES = 64_000
 _TELLING = re.compile(rb'"(?:session_?[iI]d|uuid|id)"\s*:\s*"([^"\\]{8,})"')
 
 
+_ItemT = TypeVar("_ItemT")
+_FoundT = TypeVar("_FoundT")
+
+
+class PartReaders(Protocol):
+    """Whoever reads parts: `compactuary.workers.Workers`, or processes of this machine."""
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        ...
+
+    @property
+    def local(self) -> bool:
+        """Whether they see this machine's folder for temporary files."""
+        ...
+
+    def map(
+        self,
+        function: Callable[[_ItemT], _FoundT],
+        items: Sequence[_ItemT],
+        progress: Callable[[int, int], None] = ...,
+    ) -> Iterator[_FoundT]:
+        """Yield what a function returns for each item, in the items' order."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """Files to read into a ledger that is told as bytes: to migrate each takes longer."""
+    """Files to read into a ledger of their own, left in a folder, or sent back without one."""
 
     files: tuple[Path, ...]
     options: ImportOptions
-    empty: bytes
+    folder: Path | None
 
 
 @dataclass(frozen=True, slots=True)
 class _PartLedger:
-    """A part's ledger as bytes, its ids, and what became of its files."""
+    """A part's ledger as a file or its bytes, hashes of its ids, and what became of its files."""
 
-    content: bytes
-    ids: frozenset[int]
+    content: Path | bytes
+    ids: NDArray[np.uint64]
     reports: tuple[FileReport, ...]
 
     @property
@@ -65,7 +94,7 @@ class _PartLedger:
 @contextmanager
 def log_parts_ledger(
     from_: LogPaths,
-    workers: Workers,
+    workers: PartReaders,
     *,
     role_by_project: bool = False,
     skip_corrupt: bool = False,
@@ -78,7 +107,7 @@ def log_parts_ledger(
     ----------
     from_ : path or sequence of paths
         Log files, or folders to search; the workers have to see them too.
-    workers : Workers
+    workers : PartReaders
     role_by_project, skip_corrupt : bool, default False
         As for `log_ledger`.
     progress : callable
@@ -100,17 +129,20 @@ def log_parts_ledger(
     named = [Path(path).expanduser() for path in paths]
     options = ImportOptions(role_by_project=role_by_project, skip_corrupt=skip_corrupt)
     files, strange = _readable(log_files(named), {path.absolute() for path in named})
-    empty = _empty_ledger()
-    parts = [_Part(own, options, empty) for own in _divided(files, workers.count)]
     order = {path: place for place, path in enumerate(files)}
-    read = _apart(parts, list(workers.map(_read, parts, progress)), workers, order)
-    reports = [report for part in read for report in part.reports]
-    for report in [*strange, *sorted(reports, key=lambda one: order[one.path])]:
-        if report.error is not None:
-            raise report.error
-        reported(report)
     with TemporaryDirectory(prefix="compactuary-") as folder:
-        yield f"sqlite:///{_merged(Path(folder), read, empty)}"
+        own = Path(folder)
+        parts = [
+            _Part(some, options, own if workers.local else None)
+            for some in _divided(files, workers.count)
+        ]
+        read = _apart(parts, list(workers.map(_read, parts, progress)), workers, order)
+        reports = [report for part in read for report in part.reports]
+        for report in [*strange, *sorted(reports, key=lambda one: order[one.path])]:
+            if report.error is not None:
+                raise report.error
+            reported(report)
+        yield f"sqlite:///{_merged(own, read)}"
 
 
 def _readable(files: Sequence[Path], named: set[Path]) -> tuple[list[Path], list[FileReport]]:
@@ -123,28 +155,24 @@ def _readable(files: Sequence[Path], named: set[Path]) -> tuple[list[Path], list
 
 def _read(part: _Part) -> _PartLedger:
     """Read a part into a ledger of its own."""
+    if part.folder is not None:
+        return _read_into(Path(mkdtemp(dir=part.folder), "part.db"), part)
     with TemporaryDirectory(prefix="compactuary-") as folder:
-        file = Path(folder, "part.db")
-        file.write_bytes(part.empty)
-        engine = open_engine(str(file))
-        try:
-            reports = import_logs(engine, part.files, part.options)
-            with reading(engine) as connection:
-                ids = ledger_ids(connection)
-        finally:
-            _settle(engine)
-        return _PartLedger(file.read_bytes(), ids, tuple(reports))
+        found = _read_into(file := Path(folder, "part.db"), part)
+        return replace(found, content=file.read_bytes())
 
 
-def _empty_ledger() -> bytes:
-    with TemporaryDirectory(prefix="compactuary-") as folder:
-        file = Path(folder, "empty.db")
-        engine = open_engine(str(file))
-        try:
-            upgrade(engine)
-        finally:
-            _settle(engine)
-        return file.read_bytes()
+def _read_into(file: Path, part: _Part) -> _PartLedger:
+    engine = open_engine(str(file))
+    try:
+        make_tables(engine)
+        reports = import_logs(engine, part.files, part.options)
+        with reading(engine) as connection:
+            # As a set they would take ten times the memory, of all parts together.
+            ids = np.fromiter(ledger_ids(connection), dtype=np.uint64)
+    finally:
+        _settle(engine)
+    return _PartLedger(file, ids, tuple(reports))
 
 
 def _settle(engine: Engine) -> None:
@@ -154,15 +182,28 @@ def _settle(engine: Engine) -> None:
     engine.dispose()
 
 
-def _merged(folder: Path, read: Sequence[_PartLedger], empty: bytes) -> Path:
-    target = folder / "ledger.db"
-    target.write_bytes(empty)
-    for number, part in enumerate(read):
-        file = folder / f"part{number}.db"
-        file.write_bytes(part.content)
-        merge_ledgers(target, [file])
-        file.unlink()
+def _merged(folder: Path, read: Sequence[_PartLedger]) -> Path:
+    """Add up ledgers: the first one becomes that of all."""
+    target, sent = folder / "ledger.db", folder / "part.db"
+    if not read:
+        _make_empty(target)
+    for place, part in enumerate(read):
+        file = sent if place else target
+        if isinstance(part.content, bytes):
+            file.write_bytes(part.content)
+        else:
+            part.content.replace(file)
+        if place:
+            merge_ledgers(target, [file])
     return target
+
+
+def _make_empty(file: Path) -> None:
+    engine = open_engine(str(file))
+    try:
+        make_tables(engine)
+    finally:
+        _settle(engine)
 
 
 def _divided(files: Sequence[Path], workers: int) -> Iterator[tuple[Path, ...]]:
@@ -172,7 +213,7 @@ def _divided(files: Sequence[Path], workers: int) -> Iterator[tuple[Path, ...]]:
         yield tuple(files)
         return
     sizes = [_size(path) for path in files]
-    most = max(_LEAST_BYTES, sum(sizes) // (_PARTS * workers))
+    most = min(max(_LEAST_BYTES, sum(sizes) // (_PARTS * workers)), _MOST_BYTES)
     gathered: list[int] = []
     for own in _sessions(files):
         gathered += own
@@ -217,14 +258,16 @@ def _size(path: Path) -> int:
 
 
 def _apart(
-    parts: Sequence[_Part], read: Sequence[_PartLedger], workers: Workers, order: Mapping[Path, int]
+    parts: Sequence[_Part],
+    read: Sequence[_PartLedger],
+    workers: PartReaders,
+    order: Mapping[Path, int],
 ) -> list[_PartLedger]:
     """Return ledgers of parts that have nothing in common: those that have are read together."""
     joined = _Joined(len(parts))
-    seen: dict[int, int] = {}
+    for one, other in _alike([part.ids for part in read]):
+        joined.join(one, other)
     for place, part in enumerate(read):
-        for name in part.ids:
-            joined.join(seen.setdefault(name, place), place)
         for other, told in enumerate(parts):
             if any(path.parent in part.folders for path in told.files):
                 joined.join(place, other)
@@ -240,7 +283,7 @@ def _apart(
                 )
             ),
             parts[own[0]].options,
-            parts[own[0]].empty,
+            parts[own[0]].folder,
         )
         for own in together
     ]
@@ -251,6 +294,19 @@ def _apart(
         workers,
         order,
     )
+
+
+def _alike(ids: Sequence[NDArray[np.uint64]]) -> Iterator[tuple[int, int]]:
+    """Yield pairs of places that have an id in common; each place that shares one is in a pair."""
+    if not ids:
+        return
+    owner = np.repeat(np.arange(len(ids)), [own.size for own in ids])
+    every = np.concatenate(ids)
+    order = np.argsort(every, kind="stable")
+    every, owner = every[order], owner[order]
+    same = every[1:] == every[:-1]
+    pairs = np.unique(np.stack([owner[:-1][same], owner[1:][same]], axis=1), axis=0)
+    yield from ((int(one), int(other)) for one, other in pairs)
 
 
 class _Joined:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any, TypeVar
 
@@ -28,10 +28,13 @@ class Workers:
         Without one they run here, one call after the other.
     count : int, default 1
         How many workers there are.
+    local : bool, default False
+        Whether they are known to see this machine's files.
     """
 
     client: Any = None
     count: int = 1
+    local: bool = False
 
     def map(
         self,
@@ -107,7 +110,7 @@ def workers(scheduler: str | None) -> Iterator[Workers]:
             distributed.LocalCluster(processes=True, **local) as cluster,
             distributed.Client(cluster) as client,
         ):
-            yield _counted(client, scheduler)
+            yield replace(_counted(client, scheduler), local=True)
         return
     try:
         client = distributed.Client(scheduler, timeout=_PATIENCE)

@@ -94,13 +94,15 @@ def server(filled, environment, home):
 
 
 def test_commands_import_and_answer(filled):
-    imported, table, decided = filled
+    imported, table, decided, audited, reported = filled
     assert "found " in imported.stderr
     assert "69 new turns" in imported.stdout
     assert re.search(r"dev-front +│ +412 │ 40\.9 │ +31 │ 40\.9 │ 39\.1 │ +38\.0", table.stdout)
     assert re.search(r"triage +│ +212 │ +8\.4 │ +6 │ +8\.4 │ +8\.3 │ +8\.1", table.stdout)
     assert "break-even of 6.8 requests" in table.stdout
     assert decided.stdout.startswith(("compact: main turns", "wait: main turns"))
+    assert "compactions in" in audited.stdout
+    assert "report.html" in reported.stdout + reported.stderr
 
 
 def test_curl_gets_the_answer_that_the_readme_shows(server, environment, home):

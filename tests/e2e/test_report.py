@@ -159,7 +159,7 @@ def test_a_ledger_without_a_turn_makes_an_empty_report(compactuary, tmp_path):
 )
 def test_wrong_words_are_told_in_one_line(compactuary, tmp_path, words, told):
     write_session(tmp_path / "logs", "s0", [20_000, 21_000], day=0)
-    (tmp_path / "logs" / "projects" / "x.jsonl").write_text("", "utf-8")
+    (tmp_path / "logs" / "projects" / "x.jsonl").write_text('{"type": "summary"}\n', "utf-8")
     done = compactuary("report", *words)
     assert done.code == 2, done.err
     assert done.out == ""

@@ -15,6 +15,7 @@ from policy.prices import GenaiPriceBook
 from policy.weights import weights_from
 
 DOCS = (Path(__file__).parents[3] / "docs" / "audit.md").read_text("utf-8")
+FINDINGS = (Path(__file__).parents[3] / "docs" / "findings.md").read_text("utf-8")
 DATA = Path(__file__).parents[3].parent / "shared" / "data"
 pytestmark = pytest.mark.skipif(
     not DATA.is_dir(), reason="the shared data folder is not beside this checkout"
@@ -119,3 +120,28 @@ def test_the_figures_by_read_price_in_the_docs_hold(cases, read, horizon):
         f"| {whole.net / 1e6:+.1f}M [{net_low / 1e6:.1f}, {net_high / 1e6:.1f}] |"
     )
     assert row in DOCS
+
+
+@pytest.mark.parametrize("horizon", ["turn", "session"])
+@pytest.mark.parametrize("read", [".10", ".05", ".025"])
+@pytest.mark.parametrize("agent", ["Claude Code", "Codex"])
+def test_the_findings_by_agent_hold(cases, agent, read, horizon):
+    # In these logs Codex alone ran models of this name.
+    own = [one for one in cases.values() if one.model.startswith("gpt") == (agent == "Codex")]
+    assert len(own) == {"Claude Code": 110, "Codex": 3}[agent]
+    weights = weights_from({"cache_read": float(read), "cache_write": 1.25, "output": 5})
+    found = summarize(audit(own, Pricing(GenaiPriceBook(), weights=weights), horizon))
+    whole, crossing = found.whole, found.crossings["requests"]
+    low, high = whole.share_interval_by_session
+    net_low, net_high = whole.net_interval
+    crosses = (
+        "all paid"
+        if crossing.calls is None
+        else f"{crossing.calls:.1f} [{crossing.lower:.1f}, {crossing.upper:.1f}]"
+    )
+    row = (
+        f"| {agent} | {read}, {horizon} | {whole.paid} / {whole.lost} / {whole.undecided} "
+        f"| {whole.share_paid:.0%} [{low:.0%}, {high:.0%}] | {found.break_even[1]:.1f} "
+        f"| {crosses} | {whole.net / 1e6:+.1f}M [{net_low / 1e6:.1f}, {net_high / 1e6:.1f}] |"
+    )
+    assert row in FINDINGS

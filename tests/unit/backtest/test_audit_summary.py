@@ -91,6 +91,12 @@ def test_the_interval_of_the_net_is_the_binomials():
     assert (lower, upper) == (10_000 - 9 * 5_000, 5 * 10_000 - 5 * 5_000)
 
 
+def test_draws_do_not_depend_on_how_many_are_made_at_once(monkeypatch):
+    expected = summarize(TEN).whole.net_interval
+    monkeypatch.setattr("backtest.audit_summary._CELLS", 70)
+    assert summarize(TEN).whole.net_interval == pytest.approx(expected, rel=1e-12)
+
+
 def test_sessions_of_many_compactions_tell_less():
     rows = [one(f"p{number}", 20, 10_000, session="same") for number in range(6)]
     rows += [one(f"l{number}", 5, 10_000, session=f"s{number}") for number in range(6)]
