@@ -29,6 +29,7 @@ from api.refresh import Refresher
 from api.service import Service
 from api.settings import Settings
 from api.shared_metrics import SharedMetrics
+from api.shortcut import Shortcut
 from api.traces import on_refresh, open_traces
 from compactuary.version import VERSION
 from ledger.database import open_engine
@@ -71,6 +72,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app = _App(
         title="compactuary", version=VERSION, description=DESCRIPTION.strip(), lifespan=lifespan
     )
+    app.add_middleware(Shortcut)
     app.add_middleware(Entrance)
     problems.install(app)
     rooms = (

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import random
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
@@ -20,15 +21,22 @@ from policy.answer import Answer
 from policy.decision import decide
 from policy.question import Question
 
-__all__ = ["router"]
+__all__ = ["ASKED", "answer", "router"]
+
+#: Path of the question that an agent asks before each request.
+ASKED = "/should-compact"
 
 router = APIRouter(tags=["decisions"])
 
 _LOGGER = logging.getLogger(__name__)
+#: Seeded by the system once a process: asking it for each decision costs as much as a part of one.
+_DRAWN = random.Random()  # noqa: S311 - names have to differ, and are no secrets
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_DRAWN.seed)
 
 
 @router.post(
-    "/should-compact",
+    ASKED,
     response_model=Answer,
     responses=PROBLEM_RESPONSES,
     summary="Compact before the next request, or wait?",
@@ -40,18 +48,18 @@ async def ask(body: ShouldCompact, request: Request) -> Response:
     that ships with the project (`basis.source` says so); `basis.rests_on` lists every table that
     was blended in, with its weight. `break_even_calls` is C/s, the requests that must remain.
     """
-    return await _answer(body, request)
+    return await answer(body, service_of(request))
 
 
 @router.get(
-    "/should-compact",
+    ASKED,
     response_model=Answer,
     responses=PROBLEM_RESPONSES,
     summary="The same question, flat in the query",
 )
 async def ask_flat(query: Annotated[ShouldCompactQuery, Query()], request: Request) -> Response:
     """Answer as `POST /should-compact` does; weights can't be given here."""
-    return await _answer(query, request)
+    return await answer(query, service_of(request))
 
 
 Role = Annotated[Name | None, Query(description="Only decisions that named this role.")]
@@ -102,18 +110,24 @@ def _since_ms(since: str | None) -> int | None:
         ) from error
 
 
-async def _answer(asked: ShouldCompactQuery, request: Request) -> Response:
-    service: Service = request.app.state.service
+async def answer(asked: ShouldCompactQuery, service: Service) -> Response:
+    """Answer a question from memory, and log the answer.
+
+    Raises
+    ------
+    InputError
+        It can't be answered; nothing is logged then.
+    """
     at = datetime.now(UTC)
     at_ms = int(at.timestamp() * 1000)
     # A validated model's own fields are the question's, by name; a test holds them together.
     question = Question(**asked.__dict__)
     snapshot = service.refresher.state.snapshot
-    answer = service.repeats.find(question, snapshot.version)
-    if answer is not None:
+    found = service.repeats.find(question, snapshot.version)
+    if found is not None:
         service.counts.repeats += 1
-        return _said(answer)
-    answer = decide(
+        return _said(found)
+    made = decide(
         question,
         snapshot,
         service.price_book,
@@ -122,20 +136,20 @@ async def _answer(asked: ShouldCompactQuery, request: Request) -> Response:
         book=service.compiler,
         mode=service.modes.of(question.role),
     )
-    service.repeats.keep(question, snapshot.version, answer)
-    service.counts.decided(answer)
+    service.repeats.keep(question, snapshot.version, made)
+    service.counts.decided(made)
     if _LOGGER.isEnabledFor(logging.DEBUG):
-        told = {"decision_id": answer.decision_id, "decision": answer.decision, "rule": answer.rule}
+        told = {"decision_id": made.decision_id, "decision": made.decision, "rule": made.rule}
         _LOGGER.debug("decided", extra=told)
     if service.log is not None:
-        made = decision_made(question, answer, at_ms)
-        if not service.log.offer(made):
-            await service.log.wait(made)
-    return _said(answer)
+        row = decision_made(question, made, at_ms)
+        if not service.log.offer(row):
+            await service.log.wait(row)
+    return _said(made)
 
 
-def _said(answer: Answer) -> Response:
-    return Response(orjson.dumps(answer.as_payload()), media_type="application/json")
+def _said(made: Answer) -> Response:
+    return Response(orjson.dumps(made.as_payload()), media_type="application/json")
 
 
 def _new_id(at_ms: int) -> str:
@@ -143,4 +157,4 @@ def _new_id(at_ms: int) -> str:
 
     Names that grow keep the log's index cheap: drawn at random they doubled the cost of a row.
     """
-    return f"{at_ms:012x}{os.urandom(10).hex()}"
+    return f"{at_ms:012x}{_DRAWN.getrandbits(80):020x}"

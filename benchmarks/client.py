@@ -1,4 +1,4 @@
-"""What the client costs: asking the live server, deciding locally, and being imported."""
+"""What the client costs: asking the live server, deciding locally, recording, being imported."""
 
 import gc
 import http.client
@@ -23,6 +23,7 @@ ASKED = 2000
 REPEATS = 5
 LOCAL = 20_000
 IMPORTS = 15
+RECORDS = 1000
 BODY = {"role": "role-3", "calls": 12, "context_tokens": 150_000, "model": "claude-opus-4-8"}
 BARE, BASE, NAMED = "pass", "import compactuary", "import compactuary; compactuary.Client"
 
@@ -127,6 +128,26 @@ def deciding(port: int, folder: str) -> None:
     print(f"local decision {alone:6.1f} µs, as advice {whole:.1f} µs (target 20)")
 
 
+def recording(port: int) -> None:
+    """Print how many records a second arrive: gathered into batches, and one by one."""
+    rates: dict[bool, list[float]] = {True: [], False: []}
+    for number in range(2 * REPEATS):
+        batches = number % 2 == 0
+        url = f"http://127.0.0.1:{port}"
+        with compactuary.Client(url, cache=False, queue_capacity=RECORDS + 9) as client:
+            client._wired.delivery._batches = batches  # noqa: SLF001
+            begun = time.perf_counter()
+            with client.turn("recorded") as turn:
+                for _ in range(RECORDS):
+                    turn.request(None, {"output": 1}, 1)
+            if not client.flush(120):
+                raise RuntimeError(client.counters)
+            rates[batches].append(RECORDS / (time.perf_counter() - begun))
+    together, alone = statistics.median(rates[True]), statistics.median(rates[False])
+    print(f"records a second: {together:.0f} in batches, {alone:.0f} one by one")
+    print(f"ratio of records a second = {together / alone:.1f}")
+
+
 def cpu_seconds(script: str) -> float:
     """Return the processor time of a Python that runs a script, in seconds."""
     before = os.times()
@@ -148,7 +169,7 @@ def importing() -> None:
 
 
 def main() -> None:
-    """Measure all three in one run."""
+    """Measure all of it in one run."""
     with tempfile.TemporaryDirectory() as folder, socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -157,6 +178,7 @@ def main() -> None:
         try:
             asking(port, folder)
             deciding(port, folder)
+            recording(port)
         finally:
             process.terminate()
             process.wait()

@@ -30,7 +30,8 @@ class AsyncConnections:
     def close(self) -> None:
         """Close the idle connections of the running loop."""
         for _, writer in self._idle.pop(asyncio.get_running_loop(), []):
-            writer.close()
+            # Not close: under TLS that waits for the peer's farewell, and the loop may end before.
+            writer.transport.abort()
 
     async def exchange(self, request: bytes, deadline: float) -> Answered | Unanswered:
         """Send a request once and return its answer, or why there is none.

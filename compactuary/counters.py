@@ -45,6 +45,11 @@ class Counters:
             for name in names:
                 self._counts[name] += 1
 
+    def count_more(self, name: str, number: int) -> None:
+        """Add a number to one of them."""
+        with self._lock:
+            self._counts[name] += number
+
     def snapshot(self) -> dict[str, int]:
         """Return all of them as they are now."""
         with self._lock:

@@ -1,5 +1,8 @@
 """Delivery: records wait in memory and arrive in their order, each at least once.
 
+One that waits alone is sent to its own endpoint; those that gathered meanwhile go together, through
+``POST /ingest``. Where a batch fails as a whole, its records are sent one by one.
+
 They are not spilled to disk: what a killed process had not delivered is lost, and so is what a
 server stays away for longer than the process lives.
 """
@@ -13,6 +16,7 @@ from typing import Any, Literal
 from weakref import WeakSet
 
 from compactuary.advice import Unanswered
+from compactuary.batch import MOST_BYTES, MOST_RECORDS, batch_bytes, refusals_in
 from compactuary.connection import Connections
 from compactuary.counters import Counters
 from compactuary.endpoint import Endpoint
@@ -29,6 +33,10 @@ _LONGEST_PAUSE_SECONDS = 5.0
 _MOST_FAULTS = 8
 #: Statuses of a server, or of what is before it, that will do better later.
 _LATER = (408, 425, 429, 502, 503, 504)
+#: A batch that took too long so often may be what makes the server, or what is before it, slow.
+_MOST_TIMEOUTS = 2
+#: Statuses of a server that knows no batches.
+_NO_SUCH_THING = (404, 405, 415, 501)
 
 _Outcome = Literal["delivered", "refused", "fault", "later"]
 
@@ -60,6 +68,7 @@ class Delivery:
         self._number = 0
         self._closed = False
         self.given_up = False
+        self._batches = True
         self.renew()
         _ALL.add(self)
 
@@ -68,14 +77,14 @@ class Delivery:
         self._changed = threading.Condition()
         self._waiting: OrderedDict[int, Record] = OrderedDict()
         self._droppable: deque[int] = deque()
-        self._sending: Record | None = None
+        self._sending: list[Record] = []
         self._hurried = False
         self._thread: threading.Thread | None = None
 
     @property
     def pending(self) -> int:
         """How many records are not delivered yet."""
-        return len(self._waiting) + (self._sending is not None)
+        return len(self._waiting) + len(self._sending)
 
     def offer(self, record: Record) -> None:
         """Have a record delivered; never waits for the server."""
@@ -151,22 +160,84 @@ class Delivery:
     def _run(self) -> None:
         while True:
             with self._changed:
-                self._sending = None
+                self._sending = []
                 self._changed.notify_all()
                 while not self._waiting:
                     if self._closed:
                         self._thread = None
                         return
                     self._changed.wait()
-                number, self._sending = self._waiting.popitem(last=False)
-                if self._droppable and self._droppable[0] == number:
-                    self._droppable.popleft()
-                record = self._sending
+                records = self._sending = self._taken()
+            if not self._deliver_together(records):
+                self._deliver_each(records)
+
+    def _taken(self) -> list[Record]:
+        """Take the next records to send: one, or what fits into a batch."""
+        taken: list[Record] = []
+        size = 0
+        while self._waiting and len(taken) < (MOST_RECORDS if self._batches else 1):
+            number = next(iter(self._waiting))
+            size += len(self._waiting[number].body)
+            if taken and size > MOST_BYTES:
+                break
+            taken.append(self._waiting.pop(number))
+            if self._droppable and self._droppable[0] == number:
+                self._droppable.popleft()
+        return taken
+
+    def _deliver_together(self, records: list[Record]) -> bool:
+        """Send a batch, if it is one; False where each record has to go alone."""
+        try:
+            return len(records) > 1 and self._deliver_batch(records)
+        except Exception as error:  # noqa: BLE001 - the thread must outlive a fault of its own
+            self._log.tell(("batch", type(error)), f"A batch met a fault: {error!r}.")
+            return False
+
+    def _deliver_each(self, records: list[Record]) -> None:
+        together = len(records) > 1
+        for record in records:
+            if together and self.given_up:
+                self._counters.count("records_dropped")
+                continue
             try:
                 self._deliver(record)
-            except Exception as error:  # noqa: BLE001 - the thread must outlive a fault of its own
+            except Exception as error:  # noqa: BLE001 - as above
                 self._counters.count("records_refused")
                 self._log.tell(("delivery", type(error)), f"A record was lost: {error!r}.")
+            with self._changed:
+                self._sending = self._sending[1:]
+
+    def _deliver_batch(self, records: list[Record]) -> bool:
+        """Send records together until the server has them; False where each has to go alone."""
+        request = batch_bytes(self._endpoint, records)
+        pause, timeouts = _FIRST_PAUSE_SECONDS, 0
+        while True:
+            said = self._connections.exchange(request, time.monotonic() + _SEND_SECONDS)
+            outcome = _outcome(said)
+            if outcome == "delivered" and isinstance(said, Answered):
+                return self._account_for(records, said)
+            timeouts += isinstance(said, Unanswered) and said.code == "timeout"
+            if outcome != "later" or timeouts >= _MOST_TIMEOUTS:
+                self._batches = isinstance(said, Unanswered) or said.status not in _NO_SUCH_THING
+                return False
+            self._counters.count_more("records_retried", len(records))
+            self._rest(pause)
+            if self.given_up:
+                self._counters.count_more("records_dropped", len(records))
+                return True
+            pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
+
+    def _account_for(self, records: list[Record], said: Answered) -> bool:
+        """Count what became of a batch; False where the server does not tell."""
+        refusals = refusals_in(said, len(records))
+        if refusals is None:
+            return False
+        self._counters.count_more("records_delivered", len(records) - len(refusals))
+        for refusal in refusals:
+            self._counters.count("records_refused")
+            kind = records[refusal.place].kind
+            self._log.tell((kind, "line"), f"The server refused a record ({kind}): {refusal.text}")
+        return True
 
     def _deliver(self, record: Record) -> None:
         """Send a record until the server has it, or will never take it."""

@@ -34,7 +34,12 @@ class Answered(NamedTuple):
 
 
 def request_bytes(
-    endpoint: Endpoint, method: str, path: str, body: bytes | None = None, etag: str | None = None
+    endpoint: Endpoint,
+    method: str,
+    path: str,
+    body: bytes | None = None,
+    etag: str | None = None,
+    media_type: str = "application/json",
 ) -> bytes:
     """Return a whole request.
 
@@ -43,9 +48,10 @@ def request_bytes(
     path : str
         Below the endpoint's prefix, quoted.
     body : bytes, optional
-        JSON.
     etag : str, optional
         What the caller has already, for ``If-None-Match``.
+    media_type : str, default "application/json"
+        Of the body.
     """
     host = f"[{endpoint.host}]" if ":" in endpoint.host else endpoint.host
     lines = [
@@ -59,7 +65,7 @@ def request_bytes(
     if etag is not None:
         lines.append(f"If-None-Match: {etag}")
     if body is not None:
-        lines += ["Content-Type: application/json", f"Content-Length: {len(body)}"]
+        lines += [f"Content-Type: {media_type}", f"Content-Length: {len(body)}"]
     return "\r\n".join([*lines, "", ""]).encode("latin-1") + (body or b"")
 
 

@@ -34,12 +34,15 @@ class Record(NamedTuple):
     method, path : str
     body : bytes
         JSON, made when it was recorded: what a caller changes later does not change it.
+    turn_id : str or None
+        Of the turn in the path; None where the path names none.
     """
 
     kind: str
     method: str
     path: str
     body: bytes
+    turn_id: str | None = None
 
 
 def new_id() -> str:
@@ -58,7 +61,7 @@ def turn_started(turn_id: str, role: str, session_id: str, **more: Any) -> Recor
     """
     more["started_at"] = more.get("started_at") or _now()
     body = {"role": role, "session_id": session_id} | more
-    return _record("turn", "PUT", _turn_path(turn_id), body)
+    return _record("turn", "PUT", _turn_path(turn_id), body, turn_id)
 
 
 def request_made(
@@ -77,7 +80,7 @@ def request_made(
     """
     more["at"] = more.get("at") or _now()
     told = {"request_id": request_id, "usage": usage, "tool_calls": calls_in(tool_calls)}
-    return _record("request", "POST", f"{_turn_path(turn_id)}/requests", told | more)
+    return _record("request", "POST", f"{_turn_path(turn_id)}/requests", told | more, turn_id)
 
 
 def turn_ended(turn_id: str, status: str = "ended", **more: Any) -> Record:
@@ -90,7 +93,7 @@ def turn_ended(turn_id: str, status: str = "ended", **more: Any) -> Record:
         ``reason``, ``tool_calls`` in all, and ``at``; now unless given.
     """
     more["at"] = more.get("at") or _now()
-    return _record("end", "POST", f"{_turn_path(turn_id)}/end", {"status": status} | more)
+    return _record("end", "POST", f"{_turn_path(turn_id)}/end", {"status": status} | more, turn_id)
 
 
 def compaction_made(session_id: str, context_before: int, **more: Any) -> Record:
@@ -145,12 +148,14 @@ def _call(one: Any) -> dict[str, Any]:
     return {"id": getattr(one, "id", None), "name": getattr(one, "name", None)}
 
 
-def _record(kind: str, method: str, path: str, body: dict[str, Any]) -> Record:
+def _record(
+    kind: str, method: str, path: str, body: dict[str, Any], turn_id: str | None = None
+) -> Record:
     told = json_bytes({name: value for name, value in body.items() if value is not None})
     if len(told) > _LARGEST_BYTES:
         remedy = "Give the usage object alone, not the whole answer"
         raise InputError("is too large", where=kind, value=f"{len(told)} bytes", remedy=remedy)
-    return Record(kind, method, path, told)
+    return Record(kind, method, path, told, turn_id)
 
 
 def _turn_path(turn_id: object) -> str:

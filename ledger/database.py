@@ -200,7 +200,15 @@ def _plain_faults(engine: Engine) -> Iterator[None]:
 
 
 #: What SQLite says where the file is another one than when it was opened, or none any more.
-_LOST = ("disk i/o", "not a database", "malformed", "unable to open", "readonly")
+_LOST = (
+    "disk i/o",
+    "not a database",
+    "malformed",
+    "unable to open",
+    "readonly",
+    # Of the empty file that is made where there is none, until the ledger is put in its place.
+    "no such table",
+)
 
 
 def _forget_lost_file(message: str, engine: Engine) -> None:

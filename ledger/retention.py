@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, func, or_, select, union_all, update
 
 from ledger.batch import Batch
 from ledger.events import (
@@ -14,22 +14,34 @@ from ledger.events import (
     TurnStarted,
     thread_of,
 )
-from ledger.schema import sources
+from ledger.schema import ledger_version, sources
 from ledger.upsert import upsert
 
 __all__ = ["pruned_before", "set_pruned_before", "without_pruned"]
 
-#: The row of ``sources`` that tells up to when there is nothing more to read; no path is like it.
+#: The row of ``sources`` where workers of the version before look for the time, and tell it. It is
+#: read and written beside the column until no such worker can be left.
 _PLACE = "pruned:"
 
 
 def pruned_before(connection: Connection) -> int | None:
     """Return the time before which turns were pruned, or None where none ever were."""
-    return connection.scalar(select(sources.c.offset).where(sources.c.path == _PLACE))
+    told = union_all(
+        select(ledger_version.c.pruned_before_ms.label("before_ms")),
+        select(sources.c.offset).where(sources.c.path == _PLACE),
+    ).subquery()
+    before_ms: int | None = connection.scalar(select(func.max(told.c.before_ms)))
+    return before_ms
 
 
 def set_pruned_before(connection: Connection, before_ms: int) -> None:
     """Remember that turns from before a time are gone; an earlier time than known says nothing."""
+    known = ledger_version.c.pruned_before_ms
+    connection.execute(
+        update(ledger_version)
+        .where(or_(known.is_(None), known < before_ms))
+        .values(pruned_before_ms=before_ms)
+    )
     row = {"path": _PLACE, "size": 0, "mtime_ns": 0, "lines": 0, "fingerprint": ""}
     upsert(connection, sources, [{**row, "offset": before_ms}], largest=("offset",))
 

@@ -214,12 +214,14 @@ sources = Table(
     Column("fingerprint", Text, nullable=False),
 )
 
-#: One row: moves with every change that an estimate can see.
+#: One row: the version moves with every change that an estimate can see. Turns that began before
+#: ``pruned_before_ms`` and are not there were pruned.
 ledger_version = Table(
     "ledger_version",
     metadata,
     Column("id", Integer, primary_key=True, autoincrement=False),
     Column("version", BigInteger, nullable=False),
+    Column("pruned_before_ms", BigInteger),
     CheckConstraint("id = 1", name="single"),
 )
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -89,9 +90,25 @@ def free_port() -> int:
     return port
 
 
+Start = Callable[..., tuple[httpx.Client, subprocess.Popen[str]]]
+
+
 @pytest.fixture
-def serve(tmp_path: Path) -> Iterator[Callable[..., tuple[httpx.Client, subprocess.Popen[str]]]]:
+def serve(tmp_path: Path) -> Iterator[Start]:
     """Return what starts the service on a free port and waits until it is ready."""
+    with _starting(tmp_path) as start:
+        yield start
+
+
+@pytest.fixture(scope="module")
+def serve_all(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Start]:
+    """Return the same for a service that all tests of a file share."""
+    with _starting(tmp_path_factory.mktemp("served")) as start:
+        yield start
+
+
+@contextmanager
+def _starting(folder: Path) -> Iterator[Start]:
     running: list[subprocess.Popen[str]] = []
 
     def start(db: Path, *words: str) -> tuple[httpx.Client, subprocess.Popen[str]]:
@@ -99,8 +116,8 @@ def serve(tmp_path: Path) -> Iterator[Callable[..., tuple[httpx.Client, subproce
         command = [sys.executable, "-W", "error", "-m", "compactuary", "serve"]
         process = subprocess.Popen(
             [*command, "--db", str(db), "--port", str(port), *words],
-            cwd=tmp_path,
-            env=environment(tmp_path),
+            cwd=folder,
+            env=environment(folder),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

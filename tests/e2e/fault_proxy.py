@@ -28,11 +28,13 @@ AT_ONCE = {
 
 
 async def read_message(reader: asyncio.StreamReader) -> bytes:
-    """Return a whole request or answer; both ends give their bodies a length."""
+    """Return a whole request or answer; its length is told, or it comes in chunks."""
     head = await reader.readuntil(b"\r\n\r\n")
     for line in head.lower().split(b"\r\n"):
         if line.startswith(b"content-length:"):
             return head + await reader.readexactly(int(line.split(b":")[1]))
+        if line == b"transfer-encoding: chunked":
+            return head + await reader.readuntil(b"\r\n0\r\n\r\n")
     return head
 
 

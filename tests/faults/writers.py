@@ -17,7 +17,7 @@ from ledger.schema import requests, turns
 from tests.integration.ledger.rows import kept, recounted
 
 #: Rounds of each fault; a soak runs more, and a seed that failed can be run again.
-ROUNDS = int(os.environ.get("FAULT_ROUNDS", "3"))
+ROUNDS = int(os.environ.get("FAULT_ROUNDS", "2"))
 SEED = int(os.environ.get("FAULT_SEED", str(random.SystemRandom().randrange(10**6))))
 TIMEOUT_SECONDS = 5.0
 PAUSE_SECONDS = 0.02

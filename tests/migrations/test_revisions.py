@@ -13,6 +13,7 @@ from ledger.database import reading, writing
 from ledger.events import CompactionMade, RequestMade, TurnReached, TurnStarted
 from ledger.keys import create_key, read_keys
 from ledger.recording import record
+from ledger.retention import pruned_before, set_pruned_before
 from ledger.usage import Usage
 from migrations.upgrade import (
     alembic_config,
@@ -44,6 +45,38 @@ def test_up_and_down_with_rows(empty_database: Engine):
         assert record(connection, EVENTS).turns == 1
         assert connection.execute(text("SELECT count FROM histogram")).scalars().all() == [1, 1]
         assert read_keys(connection) == []
+
+
+def test_when_it_was_pruned_moves_to_its_column_and_back(empty_database: Engine):
+    row = "INSERT INTO sources VALUES ('pruned:', 0, 0, 7000, 0, '')"
+    told = text("SELECT \"offset\" FROM sources WHERE path = 'pruned:'")
+    column = text("SELECT pruned_before_ms FROM ledger_version")
+    upgrade(empty_database, "2026_11_30_0004")
+    with writing(empty_database) as connection:
+        connection.execute(text(row))
+    upgrade(empty_database)
+    with writing(empty_database) as connection:
+        assert connection.scalar(column) == connection.scalar(told) == 7000
+        set_pruned_before(connection, 9000)
+        set_pruned_before(connection, 8000)
+        assert connection.scalar(column) == connection.scalar(told) == 9000
+        # A worker of the version before prunes and knows only the row.
+        connection.execute(text("UPDATE sources SET \"offset\" = 9500 WHERE path = 'pruned:'"))
+        assert pruned_before(connection) == 9500
+        connection.execute(text("UPDATE ledger_version SET pruned_before_ms = 9900"))
+        assert pruned_before(connection) == 9900
+    downgrade(empty_database, "2026_11_30_0004")
+    with writing(empty_database) as connection:
+        assert connection.scalar(told) == 9900
+        connection.execute(text("DELETE FROM sources"))
+    upgrade(empty_database)
+    with writing(empty_database) as connection:
+        assert connection.scalar(column) is None
+        assert pruned_before(connection) is None
+        connection.execute(text("UPDATE ledger_version SET pruned_before_ms = 5000"))
+    downgrade(empty_database, "2026_11_30_0004")
+    with reading(empty_database) as connection:
+        assert connection.scalar(told) == 5000
 
 
 def test_the_models_and_the_migrated_database_agree(ledger: Engine):

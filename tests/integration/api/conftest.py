@@ -14,7 +14,7 @@ from api.settings import Settings
 from ledger.database import reading
 from ledger.versions import current_version
 
-PATIENCE_SECONDS = 10.0
+PATIENCE_SECONDS = 60.0
 
 
 @pytest.fixture

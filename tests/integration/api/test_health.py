@@ -1,6 +1,5 @@
 """Liveness, readiness, status; a database that goes away and comes back."""
 
-import shutil
 import time
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from api.app import create_app
 from api.settings import Settings
 from ledger.database import open_engine, writing
 from ledger.versions import lock_version
+from migrations.upgrade import upgrade
 from tests.integration.api.credibility_by_hand import decisive, standard
 
 REFRESH_SECONDS = 0.05
@@ -68,10 +68,13 @@ def _take_away(ledger: Engine, client: TestClient, kept: Path) -> None:
         served = client.app.state.service.engine
         ledger.dispose()
         served.dispose()
-        shutil.move(file, kept)
+        gone = kept.with_name("gone.db")
+        gone.write_text("gone\n" * 1000)
+        kept.hardlink_to(file)
+        # In one step: where there is no file, whoever looks would make an empty ledger.
+        gone.replace(file)
         for end in ("-wal", "-shm"):
             Path(f"{file}{end}").unlink(missing_ok=True)
-        file.write_text("gone\n" * 1000)
         served.dispose()  # the refresher may have opened it once more before it was moved
         return
     server = open_engine(ledger.url.set(database="postgres").render_as_string(hide_password=False))
@@ -95,9 +98,26 @@ def test_decisions_go_on_while_the_database_is_gone(answering, ledger, until, tm
     assert problem["type"] == "urn:compactuary:problem:ledger-unavailable"
     assert problem["remedy"]
     if ledger.dialect.name == "sqlite":
-        shutil.move(kept, ledger.url.database)
+        kept.replace(ledger.url.database)
         until(lambda: answering.get("/readyz").json()["status"] == "ready")
         assert answering.get("/status").json()["last_error"] is None
+
+
+def test_a_ledger_that_is_put_in_its_place_later_is_found(tmp_path, until):
+    place, made = tmp_path / "ledger.db", tmp_path / "made.db"
+    with TestClient(create_app(Settings(str(place), REFRESH_SECONDS))) as client:
+        # Whoever looked has made an empty file there, and still has it open.
+        assert client.get("/readyz").status_code == 503
+        assert place.exists()
+        engine = open_engine(str(made))
+        upgrade(engine)
+        engine.dispose()
+        for end in ("-wal", "-shm"):
+            Path(f"{place}{end}").unlink(missing_ok=True)
+        made.replace(place)
+        until(lambda: client.get("/readyz").json()["status"] == "ready")
+        write = client.put("/turns/t", json={"role": "main", "session_id": "s"})
+        assert write.status_code == 200
 
 
 def test_decisions_do_not_wait_for_a_writer(answering, ledger):

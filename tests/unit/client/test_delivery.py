@@ -24,8 +24,9 @@ def delivery_to(endpoint, counters, log, monkeypatch):
     monkeypatch.setattr("compactuary.delivery._LONGEST_PAUSE_SECONDS", 0.002)
     made = []
 
-    def make(connections, capacity=100):
+    def make(connections, capacity=100, *, batches=False):
         made.append(Delivery(endpoint, connections, counters, log, capacity, 1.0))
+        made[-1]._batches = batches
         return made[-1]
 
     yield make
@@ -140,6 +141,149 @@ def test_flushing_waits_no_longer_than_it_may(delivery_to, scripted):
     delivery.offer(record(1))
     assert not delivery.flush(0.01)
     assert delivery.pending == 1
+
+
+class Ingesting:
+    """A service that takes batches, but for lines it refuses, and tells what came in which way."""
+
+    def __init__(self, refused=(), first=()):
+        self.refused, self.first = refused, list(first)
+        self.came, self.batches, self.gate = [], [], threading.Event()
+
+    def __call__(self, request):
+        self.gate.wait(PATIENCE_SECONDS)
+        head, _, body = request.partition(b"\r\n\r\n")
+        path = head.split(b" ")[1].decode()
+        if path != "/ingest":
+            self.came.append(path)
+            return Answered(422 if path in self.refused else 200, {}, b"{}")
+        assert b"Content-Type: application/x-ndjson\r\n" in head
+        lines = [json.loads(line) for line in body.splitlines()]
+        self.batches.append([(line["event"], line["turn_id"], line["n"]) for line in lines])
+        if self.first:
+            return self.first.pop(0)
+        wrong = [place for place, line in enumerate(lines, 1) if f"/{line['n']}" in self.refused]
+        self.came += [f"/{line['n']}" for line in lines if f"/{line['n']}" not in self.refused]
+        told = {"recorded": len(lines) - len(wrong), "known": 0, "refused": len(wrong)}
+        more = {"status": "refused", "field": "role", "problem": "is wrong", "remedy": "Mend it."}
+        told["results"] = [{"line": place, "value": None} | more for place in wrong]
+        return Answered(200, {}, json.dumps(told).encode())
+
+
+def line(number, size=0):
+    body = json.dumps({"n": number, "filler": "x" * size}).encode()
+    return Record("request", "POST", f"/{number}", body, "t1")
+
+
+@pytest.fixture
+def gathered(delivery_to, scripted):
+    """Return what offers records while the first is on its way, and delivers them."""
+
+    def deliver(server, records):
+        delivery = delivery_to(scripted([server]), 10_000, batches=True)
+        delivery.offer(line(0))
+        while delivery._waiting:
+            threading.Event().wait(0.001)
+        for each in records:
+            delivery.offer(each)
+        server.gate.set()
+        assert delivery.flush(PATIENCE_SECONDS)
+        return delivery
+
+    return deliver
+
+
+def test_what_gathers_while_another_is_sent_goes_together(gathered, counters):
+    server = Ingesting()
+    gathered(server, map(line, range(1, 1201)))
+    assert [len(batch) for batch in server.batches] == [500, 500, 200]
+    assert server.batches[0][0] == ("request", "t1", 1)
+    assert server.came == [f"/{number}" for number in range(1201)]
+    assert counters.snapshot()["records_delivered"] == 1201
+
+
+def test_a_batch_is_no_longer_than_a_megabyte(gathered):
+    server = Ingesting()
+    gathered(server, [line(number, 250_000) for number in range(1, 10)])
+    assert [len(batch) for batch in server.batches] == [4, 4]
+    assert server.came == [f"/{number}" for number in range(10)]
+
+
+def test_a_refused_line_does_not_hold_up_the_rest(gathered, counters, caplog):
+    server = Ingesting(refused=("/2", "/5"))
+    gathered(server, map(line, range(1, 7)))
+    assert server.came == [f"/{number}" for number in (0, 1, 3, 4, 6)]
+    counted = counters.snapshot()
+    assert (counted["records_delivered"], counted["records_refused"]) == (5, 2)
+    (told,) = caplog.messages
+    assert "role is wrong. Mend it." in told
+
+
+@pytest.mark.parametrize("status", [404, 405, 415, 501])
+def test_a_server_that_knows_no_batches_gets_records_one_by_one(gathered, counters, status):
+    server = Ingesting(first=[Answered(status, {}, b"{}")])
+    delivery = gathered(server, map(line, range(1, 701)))
+    delivery.offer(line(701))
+    delivery.offer(line(702))
+    assert delivery.flush(PATIENCE_SECONDS)
+    assert len(server.batches) == 1
+    assert server.came == [f"/{number}" for number in range(703)]
+    assert counters.snapshot()["records_delivered"] == 703
+
+
+@pytest.mark.parametrize(
+    "said",
+    [Answered(500, {}, b""), Answered(401, {}, b""), Answered(413, {}, b""),
+     Unanswered("garbage", "no HTTP"), Answered(200, {}, b""), Answered(200, {}, b"[]"),
+     Answered(200, {}, b'{"recorded": 1, "known": 0, "refused": 0, "results": []}'),
+     Answered(200, {}, b'{"recorded": 1, "known": 0, "refused": 1, "results": []}'),
+     Answered(200, {}, b'{"recorded": 1, "known": 0, "refused": 1, "results": [{"line": 4,'
+              b' "field": "", "problem": "", "remedy": ""}]}')],
+)  # fmt: skip
+def test_a_batch_that_fails_as_a_whole_goes_one_by_one_and_the_next_together(
+    gathered, counters, said
+):
+    server = Ingesting(refused=("/2",), first=[said])
+    gathered(server, [line(1), line(2), line(3, 2**20), line(4), line(5)])
+    assert [[number for *_, number in batch] for batch in server.batches] == [[1, 2], [4, 5]]
+    assert server.came == ["/0", "/1", "/2", "/3", "/4", "/5"]
+    counted = counters.snapshot()
+    assert (counted["records_delivered"], counted["records_refused"]) == (5, 1)
+
+
+def test_a_batch_waits_for_a_server_that_is_away_and_keeps_its_order(gathered, counters):
+    late = Unanswered("timeout", "late")
+    server = Ingesting(first=[AWAY, Answered(503, {}, b""), late])
+    gathered(server, map(line, range(1, 4)))
+    assert len(server.batches) == 4
+    assert server.came == ["/0", "/1", "/2", "/3"]
+    counted = counters.snapshot()
+    assert (counted["records_retried"], counted["records_delivered"]) == (9, 4)
+
+
+def test_a_batch_that_takes_too_long_twice_goes_one_by_one(gathered, counters):
+    server = Ingesting(first=[Unanswered("timeout", "late")] * 2)
+    gathered(server, map(line, range(1, 4)))
+    assert len(server.batches) == 2
+    assert server.came == ["/0", "/1", "/2", "/3"]
+    assert counters.snapshot()["records_delivered"] == 4
+
+
+def test_a_batch_that_is_given_up_is_counted(delivery_to, scripted, counters):
+    server = Ingesting(first=[AWAY] * 10**4)
+    delivery = delivery_to(scripted([server]), batches=True)
+    delivery.offer(line(0))
+    while delivery._waiting:
+        threading.Event().wait(0.001)
+    for number in range(1, 4):
+        delivery.offer(line(number))
+    server.gate.set()
+    while not server.batches:
+        threading.Event().wait(0.001)
+    delivery.give_up()
+    assert delivery.flush(PATIENCE_SECONDS)
+    counted = counters.snapshot()
+    assert (counted["records_dropped"], counted["records_delivered"]) == (3, 1)
 
 
 def test_what_is_given_up_is_counted_and_told(delivery_to, scripted, counters, caplog):
