@@ -35,6 +35,8 @@ soak: export SOAK_EXAMPLES ?= 500
 soak: $(INSTALLED) ## the long form of what the tests do briefly: made-up requests, kills, half an hour of load
 	$(BIN)/python -m pytest -rP tests/e2e/test_contract.py
 	FUZZ_INPUTS=$${FUZZ_INPUTS:-1000000} $(BIN)/python -m pytest tests/fuzz
+	LAW_EXAMPLES=$${LAW_EXAMPLES:-2200} $(BIN)/python -m pytest \
+		tests/unit/strategies/test_laws.py tests/integration/strategies
 	FAULT_ROUNDS=$${FAULT_ROUNDS:-50} $(BIN)/python -m pytest tests/faults
 	$(BIN)/python -m benchmarks.soak --minutes 30
 

@@ -12,6 +12,7 @@ NAMES = (
     "thresholds",
     "ingest",
     "import_tree",
+    "strategies",
     "audit",
     "backtest",
 )

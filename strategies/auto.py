@@ -8,7 +8,7 @@ from policy.prices import Prices
 from strategies.conversation import Conversation
 from strategies.cost_quote import Quote, nothing_to_do
 from strategies.result import Result, unchanged
-from strategies.safe_split import open_tail, parts_nothing
+from strategies.safe_split import clean_tail
 from strategies.settings import at_least
 from strategies.situation import Situation, context_tokens_of
 from strategies.strategy import DEFAULT, Messages, refusal, seen
@@ -80,8 +80,8 @@ class Auto:
         now = situation.sent(conversation.tokens())
         if now <= self.threshold_tokens and not situation.force:
             return nothing_to_do(now)
-        cut = open_tail(conversation)
-        if not parts_nothing(conversation, cut):
+        cut = clean_tail(conversation)
+        if cut is None:
             return nothing_to_do(now)
         return quote_of_summary(conversation, cut, self.summarizer, prices, situation)
 
@@ -90,8 +90,8 @@ def save_and_summarize(
     conversation: Conversation, summarizer: Summarizer, folder: Path, now: Now, focus: str = ""
 ) -> Result:
     """Write the transcript, and only then ask for the summary of everything before open calls."""
-    cut = open_tail(conversation)
-    if not parts_nothing(conversation, cut):
+    cut = clean_tail(conversation)
+    if cut is None:
         return unchanged(conversation, "no clean boundary before the open calls")
     if not summary_worth_asking(conversation, cut):
         return unchanged(conversation, "nothing new to summarize")

@@ -12,7 +12,7 @@ from strategies.auto import save_and_summarize
 from strategies.conversation import Conversation, Part
 from strategies.cost_quote import Quote, nothing_to_do
 from strategies.result import Result, unchanged
-from strategies.safe_split import open_tail, pair_up, parts_nothing
+from strategies.safe_split import clean_tail, open_tail, pair_up
 from strategies.situation import Situation
 from strategies.strategy import DEFAULT, Messages, refusal, seen
 from strategies.summary import Summarizer, SummaryModel, quote_of_summary, summarizer_of
@@ -133,8 +133,8 @@ class CompactTool:
     def quote(self, messages: Messages, prices: Prices, situation: Situation = DEFAULT) -> Quote:
         """Return the price of doing it now, whether or not the model asks for it."""
         conversation = seen(messages, situation)
-        cut = open_tail(conversation)
-        if not parts_nothing(conversation, cut):
+        cut = clean_tail(conversation)
+        if cut is None:
             return nothing_to_do(situation.sent(conversation.tokens()))
         return quote_of_summary(conversation, cut, summarizer_of(self.model), prices, situation)
 

@@ -138,15 +138,30 @@ class Conversation:
     messages : tuple of Message
         One for each entry of `source`, in order.
     wire_format : WireFormat
+    frame_tokens : float
+        What each part counts beside its text, where usage told it; default 0, none.
     """
 
     source: Sequence[Any]
     messages: tuple[Message, ...]
     wire_format: WireFormat
+    frame_tokens: float = 0.0
 
     def tokens(self, start: int = 0, stop: int | None = None) -> int:
         """Return the estimated tokens of a slice of the messages."""
         return sum(message.tokens for message in self.messages[start:stop])
+
+    def tokens_held(self, index: int, characters: float) -> float:
+        """Return the tokens of some of a message's characters, as the message itself is counted.
+
+        Characters ÷ 4, unless usage told its tokens.
+        """
+        message = self.messages[index]
+        parts = message.parts
+        estimated = _estimated(sum(p.characters for p in parts), sum(p.images for p in parts))
+        counted = max(message.tokens - self.frame_tokens * len(parts), 0.0)
+        share = counted / estimated if estimated else 1.0
+        return characters / CHARACTERS_PER_TOKEN * share
 
     @property
     def head(self) -> int:
@@ -205,9 +220,13 @@ def message_of(role: Role, parts: Sequence[Part], raw: Any, group: str = "") -> 
     return Message(
         role,
         tuple(parts),
-        -(-characters // CHARACTERS_PER_TOKEN) + images * IMAGE_TOKENS,
+        _estimated(characters, images),
         raw,
         group,
         prompts,
         prompts and first_text.startswith((SUMMARY_MARK, MEMORY_MARK)),
     )
+
+
+def _estimated(characters: int, images: int) -> int:
+    return -(-characters // CHARACTERS_PER_TOKEN) + images * IMAGE_TOKENS

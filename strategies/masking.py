@@ -33,6 +33,11 @@ _NAMED = re.compile(
 _NAMES = re.compile(r"(?i)key|pass|pwd|secret|contra|token")
 #: Beside its names: what shells and configurations call a token, quoted or not.
 _TOKEN = re.compile(r"(?i)token['\"]?\s{0,4}[:=]+\s{0,4}['\"]?([^\s'\",;]{8,})")
+#: What Spanish and Russian call them; a value without a digit is taken for a word.
+_ELSEWHERE = re.compile(
+    r"(?i)((?:contraseña|clave (?:de )?(?:la )?api|пароль|токен|секрет|ключ api)['\"]?\s{0,4}[:=]+"
+    r"\s{0,4}['\"]?)(?=[^\s'\",;]{0,200}\d)[^\s'\",;]{8,}"
+)
 #: Some of the library's patterns are worse than linear, so they see so much at a time.
 _CHUNKS = re.compile(r"(?s).{1,6000}(?=\s|\Z)|.{1,6000}")
 #: What stands behind such a name in code that declares it.
@@ -66,6 +71,7 @@ def masked(text: str) -> str:
         return text
     for kind, pattern in _MORE.items():
         text = pattern.sub(f"{_MASKED}{kind}]", text)
+    text = _ELSEWHERE.sub(rf"\1{_MASKED}Secret Keyword]", text)
     text = "".join(map(_known_masked, _CHUNKS.findall(text)))
     return _NAMED.sub(_named_masked, text) if _NAMES.search(text) else text
 

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from policy.prices import Prices
-from strategies.conversation import IMAGE_CHARACTERS, Conversation
+from strategies.conversation import CHARACTERS_PER_TOKEN, IMAGE_CHARACTERS, Conversation
 from strategies.cost_quote import Quote, nothing_to_do, quote_of
 from strategies.result import Replacement, Result, replaced, unchanged
 from strategies.settings import at_least
 from strategies.situation import Situation
 from strategies.strategy import DEFAULT, Messages, refusal, seen
 
-__all__ = ["PLACEHOLDER", "Micro", "Shortening", "texts_by_message"]
+__all__ = ["PLACEHOLDER", "Micro", "Shortening", "saved_tokens", "texts_by_message"]
 
 PLACEHOLDER = "[Previous: used {tool}]"
 
@@ -97,6 +97,16 @@ def texts_by_message(shorter: list[Shortening]) -> dict[int, dict[int, str]]:
     return dict(texts)
 
 
+def saved_tokens(conversation: Conversation, shorter: list[Shortening]) -> int:
+    """Return what shorter results save: what they held, less their new texts."""
+    saved = 0.0
+    for each in shorter:
+        text = len(each.text)
+        held = conversation.tokens_held(each.message, each.saved_characters + text)
+        saved += held - text / CHARACTERS_PER_TOKEN
+    return int(saved)
+
+
 def _rewritten(conversation: Conversation, shorter: list[Shortening], reason: str) -> Result:
     texts = texts_by_message(shorter)
     make = conversation.wire_format.with_results
@@ -104,9 +114,8 @@ def _rewritten(conversation: Conversation, shorter: list[Shortening], reason: st
         make(message, texts[index]) if index in texts else index
         for index, message in enumerate(conversation.messages)
     )
-    saved = sum(each.saved_characters for each in shorter)
     # At least one token less: a message's estimate is rounded up.
-    tokens = conversation.tokens() - max(saved // 4, 1)
+    tokens = conversation.tokens() - max(saved_tokens(conversation, shorter), 1)
     return replaced(conversation, Replacement(entries, tokens, (), tuple(texts)), reason)
 
 
@@ -118,7 +127,7 @@ def _quoted(
     before = situation.sent(total)
     if not shorter:
         return nothing_to_do(before)
-    saved = sum(each.saved_characters for each in shorter) // 4
+    saved = saved_tokens(conversation, shorter)
     return quote_of(
         "clear",
         prices,

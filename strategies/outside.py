@@ -23,8 +23,15 @@ _BULLET = re.compile(r"^[\s>*#•\-–—\d.)\"'`]+")
 _STRONG = (
     r"\b(ignore|disregard|forget|override|bypass)\b.{0,40}\b(instructions?|prompts?|rules)\b",
     r"\b(ignore|disregard|forget|override|bypass)\b.{0,20}\b(guidelines|above|previous|prior)\b",
-    r"\b(ignora|olvida|omite)\b.{0,40}\b(instrucciones|anterior(es)?|reglas)\b",
-    r"(игнорируй|забудь|отбрось).{0,40}(инструкци|указани|правил|предыдущ)",
+    r"\b(ignora|ignore|olvida|omite|descarta)\b.{0,40}\b(instrucciones|anterior(es)?|reglas)\b",
+    r"\bno (hagas|haga) caso\b.{0,40}\b(instrucciones|reglas|indicaciones|usuario)\b",
+    r"\bact[úu]a como\b.{0,30}\b(administrador|root|dan|sistema)\b",
+    r"\b(mensaje|orden) del (sistema|administrador|desarrollador)\b|\bmodo (desarrollador|dios)\b",
+    r"\bno (le |les )?(digas|menciones|reveles|informes|avises)\b.{0,40}\busuari[oa]s?\b",
+    r"(игнорируй|забудь|отбрось|не следуй|не обращай).{0,40}(инструкци|указани|правил|предыдущ)",
+    r"действуй(те)? как.{0,30}(админ|root|систем)|режим (разработчика|бога)",
+    r"системное (сообщение|указание)|сообщение (системы|разработчика|администратора)",
+    r"не (говори|сообщай|упоминай|рассказывай).{0,40}пользовател",
     r"\byou(r| are|'re) (now|no longer)\b|\bact as\b.{0,30}\b(admin|root|dan|system)",
     r"\b(system|developer|admin(istrator)?) (override|message)\b",
     r"\b(do not|don't|never) (tell|inform|mention|reveal|alert|notify)\b.{0,40}\b(users?|human)",
@@ -44,6 +51,19 @@ _WEAK = (
     r"\b(call|invoke|use|run|execute)\b.{0,20}\b(the|this) (\w+ )?(tool|function|command)\b",
     r"\bpre-?authori[sz]ed\b|\bno restrictions\b|\bdelete\b.{0,30}\b(all|every|database|files)\b",
     r"\b(user|owner|operator) (has |have )?(already )?(approved|authori[sz]ed|consented)\b",
+    r"[\"']type[\"']\s*:\s*[\"']tool_(result|use)|\btool_(result|output)\b.{0,40}\b(id|for)\s*=",
+    r"\ba partir de ahora\b|\bahora eres\b|\beres ahora\b|\bdebes\b|\btu (nueva|verdadera) tarea\b",
+    r"\bnuev[oa]s? (instrucci[óo]n(es)?|prompt|objetivo)\b|\bsin (avisar|preguntar|confirmar)\b",
+    r"\b(env[íi]a|manda|sube|publica|reenv[íi]a)\b.{0,60}(https?://|@|\.env|\bclaves?\b|\btokens?\b)",
+    r"\b(env[íi]a|manda|revela|muestra|repite)\b.{0,60}\b(prompt|secretos?|claves?|contraseñas?)\b",
+    r"\b(llama|llamar|invoca|usa|ejecuta)\b.{0,20}\bla (herramienta|funci[óo]n)\b",
+    r"\busuari[oa] ya (ha |lo ha )?(autoriz|aprob)",
+    r"с этого момента|отныне|теперь ты|ты теперь|ты (должен|обязан)|твоя новая (задача|цель)",
+    r"новые (инструкции|указания)|новый (системный )?промпт|без (подтверждения|разрешения|ведома)",
+    r"(отправь|перешли|загрузи|выложи|пошли).{0,60}(https?://|@|\.env|ключ|токен|парол|секрет)",
+    r"(покажи|раскрой|выведи|повтори).{0,40}(промпт|секрет|ключ|парол)",
+    r"(вызови|запусти|используй).{0,20}(инструмент|функци|команд)",
+    r"пользовател\w* уже (одобрил|разрешил|подтвердил)",
 )
 _TURNING = tuple(re.compile(pattern, re.IGNORECASE) for pattern in _STRONG)
 _ASKING = tuple(re.compile(pattern, re.IGNORECASE) for pattern in _WEAK)
@@ -55,9 +75,15 @@ _ROLES = re.compile(
     re.IGNORECASE,
 )
 #: How a fake turn begins. A summary may say "User: …" by itself: only copies count.
-_LABEL = re.compile(r"(?im)^\W*(system|assistant|human|user|developer|tool)\s*:")
+_LABEL = re.compile(
+    r"(?im)^\W*(system|assistant|human|user|developer|tool|sistema|asistente|usuario|herramienta|"
+    r"система|ассистент|пользователь|инструмент)\s*:"
+)
 _ORDER = re.compile(
-    r"\b(must|should|always|never|please|you|your|make sure|ensure|do not|don't)\b", re.IGNORECASE
+    r"\b(must|should|always|never|please|you|your|make sure|ensure|do not|don't|"
+    r"debes?|siempre|nunca|por favor|aseg[úu]rate|"
+    r"должны?|должен|всегда|никогда|пожалуйста|обязательно)\b",
+    re.IGNORECASE,
 )
 _LEFT_OUT = "(an instruction found in outside text was left out)"
 #: Shorter lines are too common to be somebody's.

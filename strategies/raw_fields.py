@@ -18,8 +18,11 @@ def field_of(raw: Any, name: str, default: Any = None) -> Any:
 
 def is_list(value: Any) -> bool:
     """Whether a value is a list of blocks and not a text."""
+    # Nearly all values are of these two, and asking an abstract class is what costs here.
     if type(value) is list:
         return True
+    if type(value) is str:
+        return False
     return isinstance(value, Sequence) and not isinstance(value, str | bytes)
 
 

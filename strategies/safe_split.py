@@ -12,7 +12,7 @@ from itertools import accumulate
 
 from strategies.conversation import Conversation, Message
 
-__all__ = ["Pairs", "clean_cuts", "open_tail", "pair_up", "parts_nothing", "safe_cut"]
+__all__ = ["Pairs", "clean_cuts", "clean_tail", "open_tail", "pair_up", "safe_cut"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,17 +129,23 @@ def open_tail(conversation: Conversation) -> int:
 
     A call that a later prompt has overtaken will never be answered, and holds nothing back.
     """
+    return _open_tail(conversation, pair_up(conversation.messages))
+
+
+def clean_tail(conversation: Conversation) -> int | None:
+    """Return `open_tail`; None where something that belongs together lies on both sides of it."""
+    pairs = pair_up(conversation.messages)
+    tail = _open_tail(conversation, pairs)
+    return None if any(first < tail <= last for first, last in pairs.spans) else tail
+
+
+def _open_tail(conversation: Conversation, pairs: Pairs) -> int:
     messages = conversation.messages
     last_prompt = conversation.last_where(lambda message: message.is_prompt)
-    waiting = [index for index in pair_up(messages).unanswered if index > last_prompt]
+    waiting = [index for index in pairs.unanswered if index > last_prompt]
     if not waiting:
         return len(messages)
     start = waiting[0]
     while start > 0 and messages[start - 1].role in ("assistant", "other"):
         start -= 1
     return start
-
-
-def parts_nothing(conversation: Conversation, k: int) -> bool:
-    """Whether nothing that belongs together lies on both sides of a place."""
-    return not any(first < k <= last for first, last in pair_up(conversation.messages).spans)

@@ -226,7 +226,8 @@ def _is_compacted(conversation: Conversation) -> bool:
 def _sendable(block: Any) -> Any:
     """Return a block of a response as a request takes it back: without fields that are not set."""
     dump = getattr(block, "model_dump", None)
-    return block if dump is None else dump(exclude_none=True)
+    # An SDK reads a user's message among outputs as one of its own, and would warn of that.
+    return block if dump is None else dump(exclude_none=True, warnings=False)
 
 
 def _usage(response: Any, *, of_compaction: bool) -> Usage | None:

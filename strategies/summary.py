@@ -18,7 +18,7 @@ from strategies.raw_fields import plain
 from strategies.result import Replacement, Result, replaced, unchanged
 from strategies.situation import Situation
 from strategies.tokens import estimated_tokens
-from strategies.transcript import outside_texts, own_texts, render
+from strategies.transcript import outside_texts, own_texts, render, rendered_tokens
 
 __all__ = [
     "SUMMARY_NOTE",
@@ -249,8 +249,10 @@ def quote_of_summary(
     total = conversation.tokens()
     if not cut or not summary_worth_asking(conversation, cut):
         return nothing_to_do(situation.sent(total))
-    old = sum(conversation.messages[k].tokens for k in _old(conversation, cut))
-    sent = conversation.tokens(0, cut) if summarizer.behind_prefix else old
+    gone = _old(conversation, cut)
+    old = sum(conversation.messages[k].tokens for k in gone)
+    behind = summarizer.behind_prefix
+    sent = conversation.tokens(0, cut) if behind else rendered_tokens(conversation, gone)
     return quote_of(
         summarizer.kind,
         prices,

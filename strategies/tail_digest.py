@@ -16,7 +16,7 @@ from strategies.conversation import (
 )
 from strategies.cost_quote import Quote, nothing_to_do, quote_of
 from strategies.digest import DIGEST_CHARACTERS, DIGEST_MARK, digest_of
-from strategies.micro import Shortening, texts_by_message
+from strategies.micro import Shortening, saved_tokens, texts_by_message
 from strategies.result import Replacement, Result, replaced, unchanged
 from strategies.safe_split import pair_up
 from strategies.settings import at_least
@@ -89,9 +89,9 @@ class TailDigest:
         memories = _memories(conversation)
         lines = min(len(bulky), MOST_LINES)
         added = len(bulky) * DIGEST_CHARACTERS + (lines + 2) * MEMORY_LINE_CHARACTERS
-        characters = added - sum(_size(part) for _, part, _ in bulky)
+        held = sum(conversation.tokens_held(k, _size(part)) for k, part, _ in bulky)
         removed = sum(conversation.messages[k].tokens for k in memories)
-        after = total - removed + characters // CHARACTERS_PER_TOKEN
+        after = total - removed + int(added / CHARACTERS_PER_TOKEN - held)
         first = min([bulky[0][0], *memories])
         return quote_of(
             "clear",
@@ -164,7 +164,7 @@ def _digested(conversation: Conversation, shorter: list[Shortening], memory: str
             entries.append(conversation.wire_format.user_text(memory, message.raw))
         if index not in old:
             entries.append(make(message, texts[index]) if index in texts else index)
-    saved = sum(each.saved_characters for each in shorter) // 4
+    saved = saved_tokens(conversation, shorter)
     tokens = conversation.tokens() - saved - sum(messages[k].tokens for k in old)
     tokens += estimated_tokens(memory) if place < len(messages) else 0
     new = Replacement(tuple(entries), tokens, (), tuple(texts))

@@ -6,15 +6,31 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 
-from strategies.conversation import Conversation, Message, Part
+from strategies.conversation import (
+    CHARACTERS_PER_TOKEN,
+    IMAGE_CHARACTERS,
+    Conversation,
+    Message,
+    Part,
+)
 from strategies.masking import masked, masked_value
 from strategies.outside import marked
 from strategies.raw_fields import plain
 
-__all__ = ["Now", "outside_texts", "own_texts", "render", "utc_now", "write_transcript"]
+__all__ = [
+    "Now",
+    "outside_texts",
+    "own_texts",
+    "render",
+    "rendered_tokens",
+    "utc_now",
+    "write_transcript",
+]
 
 Now = Callable[[], datetime]
 _MOST_NAMES = 1_000
+#: What `marked` writes around a text, and how a source is named, with a usual tool's name.
+_MARK_CHARACTERS, _SOURCE_CHARACTERS, _MOST_SOURCE = 31, 20, 60
 
 
 def utc_now() -> datetime:
@@ -52,6 +68,28 @@ def _rendered(message: Message, calls: dict[str, Part]) -> str:
         if part.images:
             lines.append(f"[{part.images} image(s), not shown]")
     return "\n".join(lines)
+
+
+def rendered_tokens(conversation: Conversation, indexes: Iterable[int]) -> int:
+    """Return about how many tokens `render` makes of messages, without rendering them."""
+    characters, tokens = 0, 0.0
+    for index in indexes:
+        message = conversation.messages[index]
+        tokens += message.tokens
+        for part in message.parts:
+            if part.kind == "tool_result":
+                source = min(_SOURCE_CHARACTERS + len(part.id), _MOST_SOURCE)
+                characters += _MARK_CHARACTERS + source
+            elif part.kind == "tool_call":
+                characters += len(message.role) + 10
+            elif part.kind == "text":
+                characters += len(message.role) + 3
+            elif part.kind != "compaction":
+                tokens -= conversation.tokens_held(index, part.characters)
+            if part.images:
+                tokens -= conversation.tokens_held(index, part.images * IMAGE_CHARACTERS)
+        characters += 2
+    return max(int(tokens + characters / CHARACTERS_PER_TOKEN), 0)
 
 
 def outside_texts(conversation: Conversation) -> list[str]:
@@ -104,7 +142,8 @@ def write_transcript(conversation: Conversation, folder: Path, now: Now = utc_no
             handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         except FileExistsError:
             continue
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
+        # Half a character, which UTF-8 can't hold, becomes the escape that JSON has for it.
+        with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
             file.writelines(f"{line}\n" for line in lines)
         return path
     raise FileExistsError(f"{folder / stem}: too many transcripts of one moment")

@@ -52,7 +52,9 @@ class WithLogging:
             return result
         line = json.dumps(self._entry(conversation, result), ensure_ascii=False)
         try:
-            with Path(self.path).open("a", encoding="utf-8") as file:
+            # Half a character, which UTF-8 can't hold, becomes the escape that JSON has for it.
+            path = Path(self.path)
+            with path.open("a", encoding="utf-8", errors="backslashreplace") as file:
                 file.write(f"{line}\n")
         except OSError as error:
             told = f"{result.reason}; not logged: {self.path}: {error.strerror or error}"

@@ -62,6 +62,8 @@ def with_block_results(content: Any, texts: dict[int, str]) -> list[Any]:
 
 def _part(block: Any, place: int) -> Part:
     kind = field_of(block, "type")
+    if kind == "text":
+        return block_part(block, place)
     if kind == "tool_use":
         arguments, name = field_of(block, "input"), str(field_of(block, "name") or "")
         size = len(name) + size_of(arguments)

@@ -4,8 +4,9 @@ import os
 import signal
 import sqlite3
 from contextlib import closing
-from itertools import count
+from itertools import combinations, count
 
+import numpy as np
 import pytest
 
 from compactuary import log_parts
@@ -54,6 +55,23 @@ def tree(tmp_path_factory):
 @pytest.fixture
 def small_parts(monkeypatch):
     monkeypatch.setattr(log_parts, "_LEAST_BYTES", 1)
+
+
+def test_parts_with_an_id_in_common_are_joined():
+    draw = np.random.default_rng(2)
+    for _ in range(50):
+        sets = [set(draw.integers(0, 60, draw.integers(0, 8)).tolist()) for _ in range(7)]
+        joined = log_parts._Joined(len(sets))
+        for one, other in log_parts._alike([np.array(sorted(own), np.uint64) for own in sets]):
+            assert sets[one] & sets[other]
+            joined.join(one, other)
+        expected = [{place} for place in range(len(sets))]
+        for one, other in combinations(range(len(sets)), 2):
+            if sets[one] & sets[other]:
+                union = expected[one] | expected[other]
+                for place in union:
+                    expected[place] = union
+        assert {frozenset(own) for own in joined.groups()} == set(map(frozenset, expected))
 
 
 def test_parts_make_the_same_ledger(tree, small_parts):

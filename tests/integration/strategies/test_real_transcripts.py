@@ -7,9 +7,12 @@ import re
 
 import pytest
 
+from strategies.conversation import SUMMARY_MARK
 from strategies.registry import strategy
 from strategies.situation import Situation
 from tests.conftest import SHARED, needs_shared_data
+from tests.provider.anthropic_messages import Messages
+from tests.provider.real_sessions import messages_of
 
 pytestmark = [pytest.mark.disable_socket, needs_shared_data]
 
@@ -19,7 +22,7 @@ EVERY = sorted(
     key=lambda path: path.stat().st_size,
 )
 #: All of them take ten minutes: usually a sample from the smallest to the largest.
-SESSIONS = EVERY if "SOAK_EXAMPLES" in os.environ else EVERY[:-24:24]
+SESSIONS = EVERY if "SOAK_EXAMPLES" in os.environ else EVERY[:-40:40]
 WORDS = "the parser reads each line and fails at some token of it; "
 
 
@@ -75,6 +78,7 @@ def test_no_session_loses_a_result_or_a_byte(path, tmp_path):
         strategy("summarize", model=lambda request: "brief", keep_recent=20),
         strategy("summarize", model=lambda request: "brief", within_turn=True),
         strategy("auto", model=lambda request: "brief", transcripts=tmp_path),
+        strategy("compact_tool", model=lambda request: "brief", transcripts=tmp_path),
     ):
         result = made.compact(lines, FORCED)
         after = context_of(list(result.messages))
@@ -86,3 +90,37 @@ def test_no_session_loses_a_result_or_a_byte(path, tmp_path):
         if result.changed:
             again = made.compact(result.messages, FORCED)
             assert not again.changed, (made, again.reason)
+
+
+@pytest.mark.parametrize("path", SESSIONS, ids=lambda path: path.name[:8])
+def test_a_provider_takes_what_is_left_of_every_session(path, tmp_path):
+    """As Anthropic's messages: the server, which checks them, answers the request after."""
+    messages = messages_of(path)
+    if not messages:
+        pytest.skip("a session without messages")
+    account = Messages(lambda body: [{"type": "text", "text": "done"}])
+    asked = {"model": "m", "max_tokens": 1}
+
+    def server(told):
+        return account.respond({**asked, **told}, told["betas"])
+
+    calling = {"type": "tool_use", "id": "z", "name": "compact", "input": {"focus": "tests"}}
+    answered = {"type": "tool_result", "tool_use_id": "z", "content": "compacted"}
+    for made in (
+        strategy("sliding_window", keep_last=20),
+        strategy("token_budget", budget_tokens=10_000),
+        strategy("micro"),
+        strategy("tail_digest"),
+        strategy("summarize", model=lambda request: "brief", within_turn=True),
+        strategy("auto", model=lambda request: "brief", transcripts=tmp_path),
+        strategy("compact_tool", model=lambda request: "brief", transcripts=tmp_path),
+        strategy("server_side", send=server),
+    ):
+        by_tool = made.name == "compact_tool"
+        given = [*messages, {"role": "assistant", "content": [calling]}] if by_tool else messages
+        left = list(made.compact(given, FORCED).messages)
+        if by_tool:
+            assert str(left[0]["content"]).startswith(SUMMARY_MARK) or len(left) == len(given)
+            left.append({"role": "user", "content": [answered]})
+        response = account.respond({**asked, "messages": left})
+        assert response["content"] == [{"type": "text", "text": "done"}], made.name

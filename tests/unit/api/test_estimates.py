@@ -313,7 +313,7 @@ def assert_nothing_is_stale(engine, kept):
     assert told == expected
 
 
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=50)
 @given(STEPS)
 def test_what_is_kept_up_to_date_equals_what_is_made_anew(steps):
     _follow(steps, None)

@@ -38,14 +38,14 @@ def plans(draw, *, most_turns=5, answered=False):
     )
 
 
-def written(plan, name):
-    """Write a plan in a format."""
+def written(plan, name, *, asks=False):
+    """Write a plan in a format; `asks` ends it with an open call of the tool compact."""
     made = WRITERS[name]()
     if plan.system:
         made.system("be good")
     number = 0
     for index, (prompt, with_image, rounds, answer) in enumerate(plan.turns):
-        last = index == len(plan.turns) - 1
+        last = index == len(plan.turns) - 1 and not asks
         made.prompt(prompt, with_image)
         for place, (thinks, split, calls) in enumerate(rounds):
             named = [(f"c{number + k}", *call) for k, call in enumerate(calls)]
@@ -61,6 +61,9 @@ def written(plan, name):
             if final and plan.end == "results":
                 return made.messages
         made.answer(answer)
+    if asks:
+        made.prompt("go on", False)
+        made.calls([(f"c{number}", "compact", "the parser", "")], False)
     return made.messages
 
 
@@ -75,7 +78,8 @@ class Anthropic:
         """Anthropic's system prompt is no message."""
 
     def prompt(self, text, with_image):
-        block = {"type": "image", "source": {"type": "base64", "data": "aGk=" * 10}}
+        source = {"type": "base64", "media_type": "image/png", "data": "aGk=" * 10}
+        block = {"type": "image", "source": source}
         self.add("user", [{"type": "text", "text": text}, block] if with_image else text)
 
     def calls(self, named, thinks):
@@ -186,7 +190,7 @@ class Responses:
         self.messages.append({"role": "developer", "content": text})
 
     def prompt(self, text, with_image):
-        image = {"type": "input_image", "image_url": "data:image/png;base64,aGk="}
+        image = {"type": "input_image", "detail": "auto", "image_url": "data:image/png;base64,aGk="}
         content = [{"type": "input_text", "text": text}, *([image] if with_image else [])]
         self.messages.append({"type": "message", "role": "user", "content": content})
 
@@ -205,8 +209,9 @@ class Responses:
         ]
 
     def answer(self, text):
-        content = [{"type": "output_text", "text": text}]
-        self.messages.append({"type": "message", "role": "assistant", "content": content})
+        content = [{"type": "output_text", "text": text, "annotations": []}]
+        named = {"id": f"m{len(self.messages)}", "status": "completed"}
+        self.messages.append({"type": "message", "role": "assistant", "content": content, **named})
 
 
 WRITERS = {

@@ -15,7 +15,7 @@ EXAMPLES = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", PAGE, re.DOTA
 
 
 def test_every_example_was_found():
-    assert len(EXAMPLES) == PAGE.count("```python") == 9
+    assert len(EXAMPLES) == PAGE.count("```python") == 10
 
 
 @pytest.mark.enable_socket

@@ -1,9 +1,11 @@
 """Laws that hold for every strategy on every conversation of every format."""
 
 import copy
+import itertools
 import os
+import shutil
 import tempfile
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -13,20 +15,44 @@ from strategies.formats.recognise import see
 from strategies.registry import strategy
 from strategies.result import Result
 from strategies.situation import Situation
+from strategies.summary import Summarizer
 from tests.unit.strategies.conversations import FORMATS, LangChainLike, plans, written
 from tests.unit.strategies.provider_rules import problems
 
 pytestmark = pytest.mark.disable_socket
 
-EXAMPLES = int(os.environ.get("SOAK_EXAMPLES", "40"))
+#: Conversations for each strategy and format: 2,200 make more than 100,000.
+EXAMPLES = int(os.environ.get("LAW_EXAMPLES", "40"))
 FORCED = Situation(force=True)
 FOLDER = tempfile.mkdtemp()
 TIME = datetime(2026, 11, 30, tzinfo=UTC)
+MOMENTS = itertools.count()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def transcripts_are_left_nowhere():
+    yield
+    shutil.rmtree(FOLDER)
+
+
+def now():
+    """Tell another moment each time: it names a transcript."""
+    return TIME + timedelta(microseconds=next(MOMENTS))
 
 
 def short(request):
     assert request.transcript or request.messages
     return "brief"
+
+
+def anthropic_server(asked):
+    return {"content": [{"type": "compaction", "content": "brief", "signature": "s"}]}
+
+
+def openai_server(asked):
+    """Return the user's messages and one item, as the reference says of the output."""
+    said = [copy.deepcopy(item) for item in asked["input"] if item.get("role") == "user"]
+    return {"output": [*said, {"id": "k", "type": "compaction", "encrypted_content": "e"}]}
 
 
 MAKERS = {
@@ -38,11 +64,20 @@ MAKERS = {
     ),
     "token_budget": lambda n: strategy("token_budget", budget_tokens=1 + 8 * n),
     "micro": lambda n: strategy("micro", keep=n),
-    "auto": lambda n: strategy("auto", model=short, transcripts=FOLDER, now=lambda: TIME),
+    "auto": lambda n: strategy("auto", model=short, transcripts=FOLDER, now=now),
+    "auto_behind_prefix": lambda n: strategy(
+        "auto", model=Summarizer(short, behind_prefix=True), transcripts=FOLDER, now=now
+    ),
+    "compact_tool": lambda n: strategy("compact_tool", model=short, transcripts=FOLDER, now=now),
     "tail_digest": lambda n: strategy(
         "tail_digest", keep_recent=n, bulky_tokens=5, prefix_messages=n % 3
     ),
+    "anthropic_server": lambda n: strategy("server_side", send=anthropic_server),
+    "openai_server": lambda n: strategy("server_side", way="openai", send=openai_server),
 }
+#: The server's own ways take the messages of one provider.
+ONLY = {"anthropic_server": "anthropic", "openai_server": "openai_responses"}
+CASES = [(name, made) for made in MAKERS for name in FORMATS if ONLY.get(made, name) == name]
 
 
 def frozen(messages):
@@ -65,12 +100,11 @@ def last_said(name, messages):
     return None
 
 
-@pytest.mark.parametrize("name", FORMATS)
-@pytest.mark.parametrize("made", MAKERS)
+@pytest.mark.parametrize(("name", "made"), CASES)
 @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
 @given(plan=plans(), keep=st.integers(0, 6))
 def test_laws(name, made, plan, keep):
-    messages = written(plan, name)
+    messages = written(plan, name, asks=made == "compact_tool")
     assert problems(name, messages) == []
     before, copies = list(messages), frozen(messages)
     chosen = MAKERS[made](keep)

@@ -64,7 +64,8 @@ def test_a_separate_summary_sends_the_old_part_at_full_price(prices):
     quote = chosen.quote(session(), prices, FORCED)
     # The instructions are 400 characters; the line that they lack makes it 476: 119 tokens.
     assert sizes(quote) == ("separate", 2050, 1400, 1000)
-    assert quote.cost == pytest.approx((850 + 119) + 5 * 200 + 1.15 * 400)
+    # As a transcript it has marks: 7, 19, 52 and 12 characters, and 2 behind each message: 24.
+    assert quote.cost == pytest.approx((850 + 24 + 119) + 5 * 200 + 1.15 * 400)
     assert quote.saving == pytest.approx(0.1 * 650)
 
 
@@ -81,7 +82,24 @@ def test_auto_leaves_summary_and_last_prompt(prices, name):
     model = Summarizer(str, prompt="x" * 400, summary_tokens=200)
     quote = strategy(name, model=model).quote(session(), prices, FORCED)
     assert sizes(quote) == ("separate", 2050, 1300, 1000)
-    assert quote.cost == pytest.approx((950 + 119) + 5 * 200 + 1.15 * 300)
+    # The marks of five messages are 112 characters.
+    assert quote.cost == pytest.approx((950 + 28 + 119) + 5 * 200 + 1.15 * 300)
+
+
+def test_thinking_and_images_are_not_sent_to_a_summarizer(prices):
+    model = Summarizer(str, prompt="x" * 400, summary_tokens=200)
+    chosen = strategy("summarize", model=model, keep_recent=2)
+    plain = session()
+    thinking = {"type": "thinking", "thinking": "h" * 4000, "signature": "s"}
+    image = {"type": "image", "source": {"type": "base64", "data": "aGk="}}
+    more = [
+        {"role": "user", "content": [{"type": "text", "text": "p" * 400}, image]},
+        {"role": "assistant", "content": [thinking, *plain[1]["content"]]},
+        *plain[2:],
+    ]
+    less, full = (chosen.quote(messages, prices, FORCED) for messages in (plain, more))
+    assert full.context_tokens - less.context_tokens == 1000 + 1600
+    assert full.cost == pytest.approx(less.cost)
 
 
 def test_below_their_thresholds_they_quote_nothing(prices):
