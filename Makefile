@@ -26,7 +26,8 @@ run: $(INSTALLED) ## migrate a ledger in .venv, fill it with the example if it i
 	$(BIN)/compactuary serve --port $(PORT)
 
 test: $(INSTALLED) ## run the tests, all but the packaging proof
-	$(BIN)/python -m pytest --ignore=tests/packaging
+	$(BIN)/python -m pytest tests/unit tests/integration -n auto --maxprocesses 4 --dist loadfile
+	$(BIN)/python -m pytest --ignore=tests/packaging --ignore=tests/unit --ignore=tests/integration
 
 check: lint types proof test ## everything that has to hold before a change lands
 
