@@ -53,7 +53,7 @@ def compaction_node(arm: str, threshold_tokens: int, meter: Meter) -> Any:
     """
     if arm == FRAMEWORK:
         return _framework(threshold_tokens, meter)
-    return _strategy_node(_strategy(arm, threshold_tokens, meter), threshold_tokens)
+    return _strategy_node(_strategy(arm, threshold_tokens, meter), threshold_tokens, meter)
 
 
 def _strategy(arm: str, threshold_tokens: int, meter: Meter) -> Strategy:
@@ -71,7 +71,7 @@ def _strategy(arm: str, threshold_tokens: int, meter: Meter) -> Strategy:
     return Summarize(summarizer, threshold=0, keep_recent=_KEEP_RECENT, within_turn=True)
 
 
-def _strategy_node(strategy: Strategy, threshold_tokens: int) -> Any:
+def _strategy_node(strategy: Strategy, threshold_tokens: int, meter: Meter) -> Any:
     situation = Situation(prefix_tokens=_PREFIX_TOKENS)
 
     def compact(state: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -79,6 +79,7 @@ def _strategy_node(strategy: Strategy, threshold_tokens: int) -> Any:
         if _PREFIX_TOKENS + messages_tokens(messages) <= threshold_tokens:
             return None
         result = strategy.compact(messages, situation)
+        meter.check()
         if not result.changed:
             return None
         # All go and those that stay come back: the summary stands before what was kept.

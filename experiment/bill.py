@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from langchain_core.messages import AIMessage, BaseMessage, SystemMessage
 
+from compactuary.errors import CompactuaryError
 from experiment.model import Model
 from experiment.prefix_cache import PrefixCache
 from experiment.sizes import block_of, message_tokens, tools_block
@@ -74,6 +75,7 @@ class Meter:
         self._cache = PrefixCache(prices.minimum_cacheable_tokens or 0)
         self._agent: list[Usage] = []
         self._summaries: list[Usage] = []
+        self._refusal: CompactuaryError | None = None
 
     def agent(self, messages: Sequence[BaseMessage]) -> AIMessage:
         """Answer a request of the agent."""
@@ -90,13 +92,33 @@ class Meter:
             The last one asks for the summary.
         with_tools : bool
             Whether the call goes behind the agent's own prefix, which then is read from the cache.
+
+        Raises
+        ------
+        CompactuaryError
+            The model's provider refused; kept for `check`, as a strategy goes on without a summary.
         """
-        reply = self._model.answer(messages, with_tools=with_tools)
+        try:
+            reply = self._model.answer(messages, with_tools=with_tools)
+        except CompactuaryError as error:
+            self._refusal = error
+            raise
         # What stands before the instructions is all that a later request could find again.
         marked = len(messages) - 1 if with_tools else None
         usage = reply.usage or self._reckoned(messages, reply.message, marked)
         self._summaries.append(usage)
         return reply.message
+
+    def check(self) -> None:
+        """Check that no summary was refused: a run without it would be another arm's.
+
+        Raises
+        ------
+        CompactuaryError
+            What the provider said.
+        """
+        if self._refusal is not None:
+            raise self._refusal
 
     @property
     def last_summary(self) -> Usage | None:

@@ -29,8 +29,9 @@ from strategies.summary import Summarizer
 
 __all__ = ["lab_command"]
 
-#: What a command may fail with; the session that was stands. The last: half a character in a text.
-_FAILURES = (CompactuaryError, OSError, UnicodeError)
+#: What a command may fail with; the session that was stands. The last two: half a character in a
+#: text, and arguments of a call that are nested deeper than Python goes.
+_FAILURES = (CompactuaryError, OSError, UnicodeError, RecursionError)
 
 
 def lab_command(
@@ -177,6 +178,8 @@ def _print_line(value: dict[str, object]) -> None:
 def _told(error: Exception) -> str:
     if isinstance(error, OSError):
         return f"{error.filename or 'output'}: {error.strerror}. Check the disk and the rights."
+    if isinstance(error, RecursionError):
+        return "something is nested too deep to be shown. Look at other messages: /show N."
     return on_screen(str(error)).replace("\n", " ")
 
 
@@ -190,8 +193,10 @@ def _typed(session: Session, as_json: bool) -> int:
         if not line.strip():
             continue
         try:
-            session, reply = run_line(session, line)
+            after, reply = run_line(session, line)
             sys.stdout.writelines(f"{told}\n" for told in reply.lines)
+            # Only now: what an interrupted reply was about did not happen.
+            session = after
         except _FAILURES as error:
             sys.stdout.write(f"error: {_told(error)}\n")
         except KeyboardInterrupt:

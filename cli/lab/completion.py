@@ -1,10 +1,11 @@
 """What may come next on the lab's line: commands, strategies, settings, files."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 from cli.lab.commands import COMMANDS
+from cli.lab.file import path_named
 from cli.lab.strategies import ALIASES, settings_of
+from compactuary.errors import InputError
 from strategies.registry import STRATEGIES
 
 __all__ = ["completions"]
@@ -63,10 +64,9 @@ def _written(value: object) -> str:
 
 def _files(last: str) -> Iterator[tuple[str, str]]:
     folder, slash, _ = last.rpartition("/")
-    base = Path(f"{folder}{slash}" or ".").expanduser()
     try:
-        inside = sorted(base.iterdir())[:_MOST_FILES]
-    except OSError:
+        inside = sorted(path_named(f"{folder}{slash}" or ".").iterdir())[:_MOST_FILES]
+    except (OSError, InputError):
         return
     for path in inside:
         ending = "/" if path.is_dir() else ""

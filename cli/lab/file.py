@@ -17,7 +17,7 @@ from strategies.formats.recognise import FORMATS, see
 from strategies.masking import masked_value
 from strategies.raw_fields import size_of
 
-__all__ = ["Opened", "open_conversation", "save_conversation"]
+__all__ = ["Opened", "open_conversation", "path_named", "save_conversation"]
 
 _REMEDY = (
     "Give a JSON list of messages, a request body with messages or input, or a log of Claude Code "
@@ -79,6 +79,23 @@ def open_conversation(path: Path, wire_format: str | None = None) -> Opened:
     if isinstance(value, Mapping) and (is_rollout(value) or FORMATS["claude_code"].tells(value)):
         return _log(path, text, wire_format)
     return _document(path, value, wire_format)
+
+
+def path_named(told: str) -> Path:
+    """Return the path that a command names; ``~`` is a home.
+
+    Raises
+    ------
+    InputError
+        It can't be one: nobody of that name has a home, or it holds a NUL.
+    """
+    remedy = "Name a file by its path."
+    if "\0" in told:
+        raise InputError("holds a NUL", where="/save", value=told, remedy=remedy)
+    try:
+        return Path(told).expanduser()
+    except RuntimeError as error:
+        raise InputError("has no home", where="/save", value=told, remedy=remedy) from error
 
 
 def save_conversation(

@@ -1,9 +1,8 @@
 """The lab's ``/show`` and ``/save``: the conversation on the screen, and in a file."""
 
 import re
-from pathlib import Path
 
-from cli.lab.file import save_conversation
+from cli.lab.file import path_named, save_conversation
 from cli.lab.session import Reply, Session
 from cli.lab.text import headline, in_context, message_lines, table
 from compactuary.errors import InputError
@@ -69,7 +68,7 @@ def save(session: Session, told: str) -> tuple[Session, Reply]:
     if not told:
         remedy = "Write /save FILE."
         raise InputError("needs a file", where="/save", remedy=remedy)
-    path = Path(told).expanduser()
+    path = path_named(told)
     written = save_conversation(path, session.conversation, session.bench.body)
     count = len(session.conversation.messages)
     lines = [f"wrote {count:,} entries to {path}, secrets and all"]

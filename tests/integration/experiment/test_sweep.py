@@ -7,6 +7,7 @@ from langchain_core.messages import HumanMessage, RemoveMessage, SystemMessage
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph.graph.state import CompiledStateGraph
 
+from compactuary.errors import CompactuaryError
 from experiment.arms import ARMS
 from experiment.assignment import SYSTEM_PROMPT, opening_prompt
 from experiment.bill import Meter
@@ -223,3 +224,18 @@ def test_a_wrong_call_is_answered_and_the_report_goes_on():
     assert not clumsy.wrong
     assert run.bill.requests == 34 + 3
     assert run.quality.facts_survived == 17
+
+
+class Refusing(SimulatedModel):
+    """Its provider takes requests of the agent, and none for a summary."""
+
+    def answer(self, messages, *, with_tools=True):
+        if not isinstance(messages[-1], HumanMessage) or "ummar" not in messages[-1].text:
+            return super().answer(messages, with_tools=with_tools)
+        raise CompactuaryError("401: no such key", where="--provider")
+
+
+@pytest.mark.parametrize("arm", ["naive", "preserving", "framework"])
+def test_a_refused_summary_is_no_run_of_its_arm(arm):
+    with pytest.raises(CompactuaryError, match="no such key"):
+        run_report(Setting(arm, 10, 6_000), Refusing(0), PRICES)

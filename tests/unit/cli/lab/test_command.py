@@ -4,10 +4,12 @@ import gzip
 import io
 import json
 import sys
+from types import SimpleNamespace
 
 import pytest
 
 from cli.app import run
+from cli.lab import command
 from tests.conftest import SHARED, needs_shared_data
 
 pytestmark = pytest.mark.disable_socket
@@ -206,3 +208,44 @@ def test_real_logs_open(path, capsys):
             )
     assert micro["messages"] == micro["messages_after"] == shown["messages"]
     assert micro["context_after_tokens"] <= micro["context_tokens"]
+
+
+@pytest.mark.parametrize("name", ["~nobody-of-this-name/x.json", "a\0b", "no/such/folder.json"])
+def test_what_is_no_path_to_write_to_is_one_line(name, capsys):
+    assert run(["lab", "talk.json", *commands(f"/save {name}", "/undo")]) == 1
+    told = capsys.readouterr()
+    assert told.err.startswith("error: ")
+    assert told.err.count("\n") == 1
+
+
+def test_arguments_nested_deeper_than_python_goes_are_one_line(own_folder, capsys):
+    inner = {}
+    for _ in range(900):
+        inner = {"a": inner}
+    call = {"type": "tool_use", "id": "c", "name": "bash", "input": inner}
+    result = {"type": "tool_result", "tool_use_id": "c", "content": "x"}
+    talk = [{"role": "assistant", "content": [call]}, {"role": "user", "content": [result]}]
+    (own_folder / "deep.json").write_text(json.dumps([TALK[0], *talk]))
+    code = run(["lab", "deep.json", *commands("/show 1")])
+    told = capsys.readouterr().err
+    # Where Python goes deeper, it is shown.
+    assert code == 0 or (told.count("\n") == 1 and "nested too deep" in told)
+
+
+def test_an_interrupted_reply_leaves_the_conversation(own_folder, monkeypatch):
+    written, lines = [], iter(["/compact sliding keep_last=1", "/show", "/quit"])
+
+    class Screen(io.StringIO):
+        def writelines(self, lines):
+            written.append(list(lines))
+            if len(written) == 1:
+                raise KeyboardInterrupt
+
+    monkeypatch.setattr(command, "prompt_session", lambda path: SimpleNamespace(prompt=None))
+    monkeypatch.setattr(command, "lines_typed", lambda prompt: lines)
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(isatty=lambda: True))
+    monkeypatch.setattr(sys, "stdout", Screen())
+    assert run(["lab", "talk.json"]) == 0
+    assert "interrupted" in sys.stdout.getvalue()
+    assert any("111" in line for line in written[1])
+    assert len(written[1]) > 3

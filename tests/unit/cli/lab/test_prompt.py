@@ -128,3 +128,8 @@ def test_a_missing_extra_is_named(monkeypatch):
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(MissingExtraError, match=r"compactuary\[lab\].*--command"):
         prompt_session(None)
+
+
+@pytest.mark.parametrize("line", ["/save ~nobody-of-this-name/", "/save a\0b/", "/save /nowhere/x"])
+def test_a_path_that_is_none_completes_to_nothing(line):
+    assert words(line) == []
