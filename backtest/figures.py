@@ -52,6 +52,19 @@ def plot_crossing(summary: AuditSummary, unit: str = "requests") -> Figure:
     figure = RemainingFigure(figsize=(7.0, 3.6), layout="constrained")
     axes = figure.subplots()
     places = np.array([_middle(row) for row in rows])
+    _draw_shares(axes, rows, places)
+    _draw_crossing(axes, summary.crossings[unit], unit)
+    axes.axhline(0.5, color=_GREY, linewidth=0.8, linestyle=":")
+    _scale_ahead(axes, float(places.max()), unit)
+    # Above, where no compaction can be.
+    axes.legend(
+        loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2, borderaxespad=0.0, frameon=False,
+        fontsize=9,
+    )  # fmt: skip
+    return figure
+
+
+def _draw_shares(axes: Axes, rows: list[CallsAhead], places: NDArray[np.float64]) -> None:
     shares = np.array([row.share_paid or 0.0 for row in rows])
     spans = np.array(
         [row.interval or (share, share) for row, share in zip(rows, shares, strict=True)]
@@ -70,24 +83,19 @@ def plot_crossing(summary: AuditSummary, unit: str = "requests") -> Figure:
             f"{row.compactions}", (place, share), xytext=(7, -4), textcoords="offset points",
             fontsize=8, color=_GREY,
         )  # fmt: skip
-    _draw_crossing(axes, summary.crossings[unit], unit)
-    axes.axhline(0.5, color=_GREY, linewidth=0.8, linestyle=":")
+
+
+def _scale_ahead(axes: Axes, largest: float, unit: str) -> None:
     axes.set_xscale("symlog", linthresh=1.0, linscale=0.5)
     ticks = [0, 1, 2, 5, 10, 20, 50, 100, 200]
-    shown = [tick for tick in ticks if tick <= 2.5 * places.max()]
+    shown = [tick for tick in ticks if tick <= 2.5 * largest]
     axes.set_xticks(shown, [str(tick) for tick in shown])
     axes.minorticks_off()
-    axes.set_xlim(-0.3, 2.5 * max(float(places.max()), 1.0))
+    axes.set_xlim(-0.3, 2.5 * max(largest, 1.0))
     axes.set_ylim(-0.04, 1.04)
     axes.yaxis.set_major_formatter(PercentFormatter(1.0))
     axes.set_xlabel(f"{unit} ahead (numbers: compactions)")
     axes.set_ylabel("paid")
-    # Above, where no compaction can be.
-    axes.legend(
-        loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2, borderaxespad=0.0, frameon=False,
-        fontsize=9,
-    )  # fmt: skip
-    return figure
 
 
 def _middle(row: CallsAhead) -> float:

@@ -14,8 +14,7 @@ from compactuary.errors import InputError
 from ledger.database import reading
 
 if TYPE_CHECKING:
-    from compactuary.log_parts import PartReaders
-    from compactuary.workers import Workers
+    from compactuary.workers import PartReaders, Workers
     from ledger.importing import FileReport
 
 __all__ = ["open_report"]

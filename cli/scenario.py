@@ -113,16 +113,7 @@ def priced_sequences(
     else:
         prices, told = _listed(connection, model, float(sequences.at_seconds.max()))
     outputs = [case.call.output for case in cases if case.call and case.call.output is not None]
-    scenario = Scenario(
-        read_weight=prices.cache_read,
-        ttl_seconds=_seconds(prices, ttl),
-        write_weight=_write_weight(prices, ttl),
-        output_weight=prices.output,
-        summary_output_tokens=median(outputs) if outputs else float(SUMMARY_OUTPUT_TOKENS),
-        instruction_tokens=float(INSTRUCTION_TOKENS),
-        limit_tokens=float(limit_tokens),
-        window_tokens=float(prices.context_window or _WINDOW_TOKENS),
-    )
+    scenario = _scenario(prices, ttl, outputs, float(limit_tokens))
     dollars = prices.dollars_per_million.get("input")
     return Priced(
         sequences,
@@ -134,6 +125,19 @@ def priced_sequences(
             _summary_note(scenario, len(outputs)),
             *_unusable_notes(unusable(connection)),
         ),
+    )
+
+
+def _scenario(prices: Prices, ttl: Ttl, outputs: list[int], limit_tokens: float) -> Scenario:
+    return Scenario(
+        read_weight=prices.cache_read,
+        ttl_seconds=_seconds(prices, ttl),
+        write_weight=_write_weight(prices, ttl),
+        output_weight=prices.output,
+        summary_output_tokens=median(outputs) if outputs else float(SUMMARY_OUTPUT_TOKENS),
+        instruction_tokens=float(INSTRUCTION_TOKENS),
+        limit_tokens=limit_tokens,
+        window_tokens=float(prices.context_window or _WINDOW_TOKENS),
     )
 
 

@@ -13,7 +13,7 @@ from cli.options import AsJson, Db
 from cli.output import print_json, say
 from cli.report import ReportFormat
 from compactuary.errors import InputError
-from policy.prices import GenaiPriceBook
+from policy.prices import GenaiPriceBook, Prices
 
 if TYPE_CHECKING:
     from experiment.graph import Setting
@@ -82,18 +82,21 @@ def sweep_command(
         seed=seed,
     )
     name = model_name(provider, model)
-    billed_by = None if provider == "simulated" else provider
-    prices = GenaiPriceBook().prices(
-        name, billed_by, at=datetime.now(UTC), context_tokens=threshold
-    )
+    prices = _prices(name, provider, threshold)
     answers = model_of(provider, name, seed)
-    if billed_by:
+    if provider != "simulated":
         say(f"{provider}'s {name} writes {len(plan.settings())} reports, 30 requests each or more")
     found = sweep(answers, prices, plan, _say_run)
     _say_done()
     _print(found, provider, name, as_json=as_json, trace=trace)
     if plot is not None:
         _draw(found, provider, name, plot)
+
+
+def _prices(name: str, provider: str, threshold_tokens: int) -> Prices:
+    billed_by = None if provider == "simulated" else provider
+    book = GenaiPriceBook()
+    return book.prices(name, billed_by, at=datetime.now(UTC), context_tokens=threshold_tokens)
 
 
 def _counts(text: str, where: str) -> tuple[int, ...]:

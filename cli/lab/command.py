@@ -82,15 +82,13 @@ def lab_command(
     named = model or (None if weight else opened.model)
     weights = weights_of(weight)
     fields = {"model": named, "provider": provider, "weights": weights}
+    prefix = opened.prefix_tokens if prefix_tokens is None else prefix_tokens
+    writes, prices = (
+        _summarizer(summarizer, summary_model, named),
+        _prices(named, provider, weights),
+    )
     with asking(url, db, fields) as ask:
-        bench = Bench(
-            _summarizer(summarizer, summary_model, named),
-            _prices(named, provider, weights),
-            ask,
-            role,
-            opened.prefix_tokens if prefix_tokens is None else prefix_tokens,
-            opened.body,
-        )
+        bench = Bench(writes, prices, ask, role, prefix, opened.body)
         session = Session(bench, (State(opened.conversation),))
         if lines is None and sys.stdin.isatty():
             return _typed(session, as_json)
