@@ -8,7 +8,7 @@ from compactuary.endpoint import Endpoint
 from compactuary.http_message import Answered, request_bytes
 from compactuary.records import Record
 
-__all__ = ["MOST_BYTES", "MOST_RECORDS", "Refusal", "batch_bytes", "refusals_in"]
+__all__ = ["MOST_BYTES", "MOST_RECORDS", "BatchSize", "Refusal", "batch_bytes", "refusals_in"]
 
 #: As many records as the server explains refusals of, and fewer where they are long.
 MOST_RECORDS = 500
@@ -30,6 +30,35 @@ class Refusal(NamedTuple):
 
     place: int
     text: str
+
+
+class BatchSize:
+    """How many records may go together: half as many after each time-out, and slowly more again.
+
+    Attributes
+    ----------
+    most : int
+        Records in the next batch; 1 sends them alone. At first `MOST_RECORDS`.
+
+    Notes
+    -----
+    It doubles once `MOST_RECORDS` records arrived in time since it last changed: where a server
+    never takes more in time, so many records share the time-out that finds it out.
+    """
+
+    def __init__(self) -> None:
+        self.most = MOST_RECORDS
+        self._in_time = 0
+
+    def too_slow(self, count: int) -> None:
+        """Learn that so many records together took too long."""
+        self.most, self._in_time = max(1, count // 2), 0
+
+    def in_time(self, count: int) -> None:
+        """Learn that so many records arrived, together or alone."""
+        self._in_time += count
+        if self._in_time >= MOST_RECORDS:
+            self.most, self._in_time = min(2 * self.most, MOST_RECORDS), 0
 
 
 def batch_bytes(endpoint: Endpoint, records: Sequence[Record]) -> bytes:

@@ -1,7 +1,8 @@
 """Delivery: records wait in memory and arrive in their order, each at least once.
 
 One that waits alone is sent to its own endpoint; those that gathered meanwhile go together, through
-``POST /ingest``. Where a batch fails as a whole, its records are sent one by one.
+``POST /ingest``. Where a batch takes too long, halves of it are sent; where it fails as a whole
+otherwise, its records are sent one by one.
 
 They are not spilled to disk: what a killed process had not delivered is lost, and so is what a
 server stays away for longer than the process lives.
@@ -16,7 +17,7 @@ from typing import Any, Literal
 from weakref import WeakSet
 
 from compactuary.advice import Unanswered
-from compactuary.batch import MOST_BYTES, MOST_RECORDS, batch_bytes, refusals_in
+from compactuary.batch import MOST_BYTES, BatchSize, batch_bytes, refusals_in
 from compactuary.connection import Connections
 from compactuary.counters import Counters
 from compactuary.endpoint import Endpoint
@@ -33,12 +34,14 @@ _LONGEST_PAUSE_SECONDS = 5.0
 _MOST_FAULTS = 8
 #: Statuses of a server, or of what is before it, that will do better later.
 _LATER = (408, 425, 429, 502, 503, 504)
-#: A batch that took too long so often may be what makes the server, or what is before it, slow.
-_MOST_TIMEOUTS = 2
+#: Those that say that a request took too long: for a batch that may be its size.
+_TOO_SLOW = (408, 504)
 #: Statuses of a server that knows no batches.
 _NO_SUCH_THING = (404, 405, 415, 501)
 
 _Outcome = Literal["delivered", "refused", "fault", "later"]
+#: What a batch's records need: nothing more, to go alone, or to go in smaller batches.
+_Left = Literal["nothing", "alone", "smaller"]
 
 
 class Delivery:
@@ -69,6 +72,7 @@ class Delivery:
         self._closed = False
         self.given_up = False
         self._batches = True
+        self._size = BatchSize()
         self.renew()
         _ALL.add(self)
 
@@ -168,14 +172,13 @@ class Delivery:
                         return
                     self._changed.wait()
                 records = self._sending = self._taken()
-            if not self._deliver_together(records):
-                self._deliver_each(records)
+            self._deliver_all(records)
 
     def _taken(self) -> list[Record]:
         """Take the next records to send: one, or what fits into a batch."""
         taken: list[Record] = []
         size = 0
-        while self._waiting and len(taken) < (MOST_RECORDS if self._batches else 1):
+        while self._waiting and len(taken) < (self._size.most if self._batches else 1):
             number = next(iter(self._waiting))
             size += len(self._waiting[number].body)
             if taken and size > MOST_BYTES:
@@ -185,13 +188,30 @@ class Delivery:
                 self._droppable.popleft()
         return taken
 
-    def _deliver_together(self, records: list[Record]) -> bool:
-        """Send a batch, if it is one; False where each record has to go alone."""
+    def _deliver_all(self, records: list[Record]) -> None:
+        """Send records that were taken, in batches that grow smaller where they take too long."""
+        begun = 0
+        while begun < len(records):
+            if begun and self.given_up:
+                self._counters.count_more("records_dropped", len(records) - begun)
+                return
+            part = records[begun : begun + self._size.most]
+            left = self._deliver_together(part)
+            if left == "smaller":
+                continue
+            if left == "alone":
+                self._deliver_each(part)
+            begun += len(part)
+            with self._changed:
+                self._sending = records[begun:]
+
+    def _deliver_together(self, records: list[Record]) -> _Left:
+        """Send a batch, if it is one, and tell what is left to do for its records."""
         try:
-            return len(records) > 1 and self._deliver_batch(records)
+            return self._deliver_batch(records) if len(records) > 1 else "alone"
         except Exception as error:  # noqa: BLE001 - the thread must outlive a fault of its own
             self._log.tell(("batch", type(error)), f"A batch met a fault: {error!r}.")
-            return False
+            return "alone"
 
     def _deliver_each(self, records: list[Record]) -> None:
         together = len(records) > 1
@@ -207,24 +227,26 @@ class Delivery:
             with self._changed:
                 self._sending = self._sending[1:]
 
-    def _deliver_batch(self, records: list[Record]) -> bool:
-        """Send records together until the server has them; False where each has to go alone."""
+    def _deliver_batch(self, records: list[Record]) -> _Left:
+        """Send records together until the server has them, or takes too long or none that way."""
         request = batch_bytes(self._endpoint, records)
-        pause, timeouts = _FIRST_PAUSE_SECONDS, 0
+        pause = _FIRST_PAUSE_SECONDS
         while True:
             said = self._connections.exchange(request, time.monotonic() + _SEND_SECONDS)
             outcome = _outcome(said)
             if outcome == "delivered" and isinstance(said, Answered):
-                return self._account_for(records, said)
-            timeouts += isinstance(said, Unanswered) and said.code == "timeout"
-            if outcome != "later" or timeouts >= _MOST_TIMEOUTS:
+                return "nothing" if self._account_for(records, said) else "alone"
+            if outcome != "later":
                 self._batches = isinstance(said, Unanswered) or said.status not in _NO_SUCH_THING
-                return False
+                return "alone"
             self._counters.count_more("records_retried", len(records))
             self._rest(pause)
             if self.given_up:
                 self._counters.count_more("records_dropped", len(records))
-                return True
+                return "nothing"
+            if _took_too_long(said):
+                self._size.too_slow(len(records))
+                return "smaller"
             pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
 
     def _account_for(self, records: list[Record], said: Answered) -> bool:
@@ -232,6 +254,7 @@ class Delivery:
         refusals = refusals_in(said, len(records))
         if refusals is None:
             return False
+        self._size.in_time(len(records))
         self._counters.count_more("records_delivered", len(records) - len(refusals))
         for refusal in refusals:
             self._counters.count("records_refused")
@@ -247,6 +270,7 @@ class Delivery:
             said = self._connections.exchange(request, time.monotonic() + _SEND_SECONDS)
             outcome = _outcome(said)
             if outcome == "delivered":
+                self._size.in_time(1)
                 self._counters.count("records_delivered")
                 return
             faults += outcome == "fault"
@@ -278,6 +302,12 @@ class Delivery:
             while not (self._hurried or self.given_up) and (left := until - time.monotonic()) > 0:
                 self._changed.wait(left)
             self._hurried = False
+
+
+def _took_too_long(said: Answered | Unanswered) -> bool:
+    if isinstance(said, Unanswered):
+        return said.code == "timeout"
+    return said.status in _TOO_SLOW
 
 
 def _outcome(said: Answered | Unanswered) -> _Outcome:

@@ -9,7 +9,7 @@ from strategies.conversation import Conversation
 from strategies.cost_quote import Quote, nothing_to_do
 from strategies.result import Result, unchanged
 from strategies.safe_split import clean_tail
-from strategies.settings import at_least
+from strategies.settings import at_least, check_types
 from strategies.situation import Situation, context_tokens_of
 from strategies.strategy import DEFAULT, Messages, refusal, seen
 from strategies.summary import (
@@ -56,6 +56,7 @@ class Auto:
     def __post_init__(self) -> None:
         at_least(0, threshold_tokens=self.threshold_tokens)
         summarizer_of(self.model)
+        check_types(self)
 
     @property
     def summarizer(self) -> Summarizer:

@@ -13,6 +13,7 @@ from strategies.conversation import Conversation, Part
 from strategies.cost_quote import Quote, nothing_to_do
 from strategies.result import Result, unchanged
 from strategies.safe_split import clean_tail, open_tail, pair_up
+from strategies.settings import check_types
 from strategies.situation import Situation
 from strategies.strategy import DEFAULT, Messages, refusal, seen
 from strategies.summary import Summarizer, SummaryModel, quote_of_summary, summarizer_of
@@ -106,6 +107,7 @@ class CompactTool:
 
     def __post_init__(self) -> None:
         summarizer_of(self.model)
+        check_types(self)
 
     def compact(self, messages: Messages, situation: Situation = DEFAULT) -> Result:
         """Do what an open call of the tool asks for; without one nothing changes."""

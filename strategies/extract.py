@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from strategies.digest import target_of
-from strategies.outside import one_line
+from strategies.outside import one_line, unescaped
 from strategies.preservation import DEFAULT_ITEMS
 from strategies.summary import SummaryReply, SummaryRequest
 
@@ -54,7 +54,7 @@ def _section(name: str, lines: Iterable[str]) -> str:
 
 
 def _own_lines(transcript: str) -> Iterator[str]:
-    """Yield the lines that no tool brought in."""
+    """Yield the lines that no tool brought in: only `render` begins one with a mark."""
     inside = False
     for line in transcript.split("\n"):
         if line.startswith("<outside source="):
@@ -80,7 +80,7 @@ def _spoken(transcript: str) -> Iterator[tuple[str, str]]:
 
 def _line(who: str, text: str) -> Iterator[tuple[str, str]]:
     if text.strip():
-        yield who, one_line(text, _LINE_CHARACTERS)
+        yield who, one_line(unescaped(text), _LINE_CHARACTERS)
 
 
 def _used(transcript: str) -> Iterator[str]:
@@ -92,7 +92,7 @@ def _used(transcript: str) -> Iterator[str]:
 
 def _target(arguments: str) -> str:
     try:
-        value = json.loads(arguments)
+        value = json.loads(unescaped(arguments))
     except ValueError:
         return ""
     return target_of(value)

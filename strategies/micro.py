@@ -9,7 +9,7 @@ from policy.prices import Prices
 from strategies.conversation import CHARACTERS_PER_TOKEN, IMAGE_CHARACTERS, Conversation
 from strategies.cost_quote import Quote, nothing_to_do, quote_of
 from strategies.result import Replacement, Result, replaced, unchanged
-from strategies.settings import at_least
+from strategies.settings import at_least, check_types
 from strategies.situation import Situation
 from strategies.strategy import DEFAULT, Messages, refusal, seen
 
@@ -54,6 +54,7 @@ class Micro:
 
     def __post_init__(self) -> None:
         at_least(0, keep=self.keep)
+        check_types(self)
 
     def compact(self, messages: Messages, situation: Situation = DEFAULT) -> Result:
         """Put placeholders in the place of old results; none grows."""

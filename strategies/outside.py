@@ -11,12 +11,17 @@ import unicodedata
 from collections.abc import Iterable
 from typing import NamedTuple
 
-__all__ = ["defused", "is_injection", "marked", "one_line"]
+__all__ = ["defused", "escaped", "is_injection", "marked", "one_line", "unescaped"]
 
 _TAG = re.compile(r"<(?=\s*/?\s*outside\b)", re.IGNORECASE)
-_INVISIBLE = re.compile(
-    "[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff\U000e0000-\U000e007f]"
-)
+_UNSEEN = r"\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff\U000e0000-\U000e007f"
+_INVISIBLE = re.compile(f"[{_UNSEEN}]")
+#: Where a line of a transcript could pass for a mark, behind blanks and what nobody sees, too.
+_BREAKS = r"\n\r\v\f\x1c-\x1e\x85\u2028\u2029"
+_LINE_HEAD = rf"(?:^|(?<=[{_BREAKS}]))(?:[^\S{_BREAKS}]|[{_UNSEEN}])*"
+_MARK = r"(?=\\*(?:\[|<\s*/?\s*outside\b))"
+_UNESCAPED = re.compile(rf"({_LINE_HEAD}){_MARK}", re.IGNORECASE)
+_ESCAPED = re.compile(rf"({_LINE_HEAD})\\{_MARK}", re.IGNORECASE)
 _BULLET = re.compile(r"^[\s>*#•\-–—\d.)\"'`]+")
 
 #: Turning a model away from its own instructions: nothing that a summary has to say.
@@ -94,6 +99,20 @@ def marked(text: str, source: str) -> str:
     """Return outside text between marks that name its source and that it can't close itself."""
     name = one_line(source, 60)
     return f"<outside source={json.dumps(name)}>\n{_TAG.sub('&lt;', text)}\n</outside>"
+
+
+def escaped(text: str) -> str:
+    """Return own text whose lines can't pass for a transcript's marks.
+
+    A backslash goes before what begins a line as another's turn, a call or a mark of outside text
+    would; `unescaped` takes it away again.
+    """
+    return _UNESCAPED.sub(r"\1\\", text)
+
+
+def unescaped(text: str) -> str:
+    """Return what `escaped` was given, of a whole text or of each line by itself."""
+    return _ESCAPED.sub(r"\1", text)
 
 
 def one_line(text: str, most_characters: int) -> str:

@@ -90,7 +90,8 @@ DEFAULT_ITEMS: tuple[Item, ...] = (
         "ids already read",
         "the complete list of ids and paths of documents and files already read",
         "the agent reads the same documents again",
-        r"\b(doc\w*[_ -]?)?ids?\b|\b(documents?|files?|sources?|paths?)\b.{0,40}\b(already )?"
+        # One id alone is somebody's in passing, as in our own prompt's end.
+        r"\bids\b|\bdoc\w*[_ -]?ids?\b|\b(documents?|files?|sources?|paths?)\b.{0,40}\b(already )?"
         r"(read|seen|opened|consulted)\b|\b(read|opened)\b.{0,20}\b(documents?|files?)\b|"
         r"\bya leíd|\bleídos\b|прочитан|идентификатор",
     ),

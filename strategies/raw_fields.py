@@ -5,7 +5,7 @@ from typing import Any
 
 from compactuary.errors import InputError
 
-__all__ = ["changed", "field_of", "is_list", "plain", "size_of"]
+__all__ = ["changed", "field_of", "is_list", "kind_of", "plain", "size_of"]
 
 
 def field_of(raw: Any, name: str, default: Any = None) -> Any:
@@ -14,6 +14,12 @@ def field_of(raw: Any, name: str, default: Any = None) -> Any:
     if type(raw) is dict or isinstance(raw, Mapping):
         return raw.get(name, default)
     return getattr(raw, name, default)
+
+
+def kind_of(raw: Any) -> str:
+    """Return the type that a message or block names; empty where it names none by a text."""
+    kind = field_of(raw, "type")
+    return kind if isinstance(kind, str) else ""
 
 
 def is_list(value: Any) -> bool:

@@ -49,7 +49,7 @@ def strategy(name: str, **settings: Any) -> Strategy:
     Raises
     ------
     InputError
-        The name or a setting is unknown, or a value is out of range.
+        The name or a setting is unknown, or a value is out of range or of another type.
 
     Examples
     --------
@@ -58,7 +58,7 @@ def strategy(name: str, **settings: Any) -> Strategy:
     >>> strategy("micro keep=5 preserve=read_file,search")
     Micro(keep=5, preserve=('read_file', 'search'))
     """
-    words = name.split()
+    words = name.split() if isinstance(name, str) else []
     kind = STRATEGIES.get(words[0]) if words else None
     if kind is None:
         remedy = f"Known: {', '.join(STRATEGIES)}."

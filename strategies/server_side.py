@@ -27,7 +27,7 @@ from strategies.preservation import with_no_tool_calls
 from strategies.raw_fields import field_of, plain
 from strategies.result import Replacement, Result, replaced, unchanged
 from strategies.safe_split import safe_cut
-from strategies.settings import at_least
+from strategies.settings import at_least, check_types
 from strategies.situation import Situation
 from strategies.strategy import DEFAULT, Messages, refusal, seen
 
@@ -81,6 +81,7 @@ class ServerSide:
     pause: bool = False
 
     def __post_init__(self) -> None:
+        check_types(self)
         if self.way not in _FORMATS:
             remedy = f"Known: {', '.join(_FORMATS)}."
             raise InputError("unknown way", where="way", value=self.way, remedy=remedy)

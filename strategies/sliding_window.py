@@ -9,7 +9,7 @@ from strategies.cost_quote import Quote
 from strategies.cutting import drop_before, quote_of_cut
 from strategies.result import Result, unchanged
 from strategies.safe_split import safe_cut
-from strategies.settings import at_least
+from strategies.settings import at_least, check_types
 from strategies.situation import Situation
 from strategies.strategy import DEFAULT, Messages, refusal, seen
 
@@ -36,6 +36,7 @@ class SlidingWindow:
 
     def __post_init__(self) -> None:
         at_least(1, keep_last=self.keep_last)
+        check_types(self)
 
     def compact(self, messages: Messages, situation: Situation = DEFAULT) -> Result:
         """Drop what lies before the window, if a clean boundary lets it."""

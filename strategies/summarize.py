@@ -8,7 +8,7 @@ from strategies.conversation import Conversation
 from strategies.cost_quote import Quote
 from strategies.result import Result, unchanged
 from strategies.safe_split import safe_cut
-from strategies.settings import at_least
+from strategies.settings import at_least, check_types
 from strategies.situation import Situation
 from strategies.strategy import DEFAULT, Messages, refusal, seen
 from strategies.summary import (
@@ -55,6 +55,7 @@ class Summarize:
         at_least(0, threshold=self.threshold)
         at_least(1, keep_recent=self.keep_recent)
         summarizer_of(self.model)
+        check_types(self)
 
     @property
     def summarizer(self) -> Summarizer:

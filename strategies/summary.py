@@ -16,6 +16,7 @@ from strategies.outside import defused, one_line
 from strategies.preservation import preservation_prompt, with_no_tool_calls
 from strategies.raw_fields import plain
 from strategies.result import Replacement, Result, replaced, unchanged
+from strategies.settings import check_types
 from strategies.situation import Situation
 from strategies.tokens import estimated_tokens
 from strategies.transcript import outside_texts, own_texts, render, rendered_tokens
@@ -108,6 +109,11 @@ class Summarizer:
         Of the summarizing model, where it is another one than the agent's.
     model_name : str, optional
         Its name, for the question to the service.
+
+    Raises
+    ------
+    InputError
+        A setting is of another type.
     """
 
     model: SummaryModel
@@ -117,6 +123,9 @@ class Summarizer:
     summary_tokens: int = SUMMARY_OUTPUT_TOKENS
     prices: Prices | None = None
     model_name: str | None = None
+
+    def __post_init__(self) -> None:
+        check_types(self)
 
     @property
     def kind(self) -> CompactionKind:

@@ -19,7 +19,7 @@ from strategies.digest import DIGEST_CHARACTERS, DIGEST_MARK, digest_of
 from strategies.micro import Shortening, saved_tokens, texts_by_message
 from strategies.result import Replacement, Result, replaced, unchanged
 from strategies.safe_split import pair_up
-from strategies.settings import at_least
+from strategies.settings import at_least, check_types
 from strategies.situation import Situation
 from strategies.strategy import DEFAULT, Messages, refusal, seen
 from strategies.tokens import estimated_tokens
@@ -64,6 +64,7 @@ class TailDigest:
     def __post_init__(self) -> None:
         at_least(0, prefix_messages=self.prefix_messages, keep_recent=self.keep_recent)
         at_least(1, bulky_tokens=self.bulky_tokens)
+        check_types(self)
 
     def compact(self, messages: Messages, situation: Situation = DEFAULT) -> Result:
         """Digest what is old and bulky; without anything to digest nothing changes."""

@@ -10,7 +10,7 @@ from strategies.cost_quote import Quote
 from strategies.cutting import drop_before, quote_of_cut, systems_before
 from strategies.result import Result, unchanged
 from strategies.safe_split import clean_cuts
-from strategies.settings import at_least
+from strategies.settings import at_least, check_types
 from strategies.situation import Situation, context_tokens_of
 from strategies.strategy import DEFAULT, Messages, refusal, seen
 
@@ -43,6 +43,7 @@ class TokenBudget:
 
     def __post_init__(self) -> None:
         at_least(1, budget_tokens=self.budget_tokens)
+        check_types(self)
 
     def compact(self, messages: Messages, situation: Situation = DEFAULT) -> Result:
         """Drop as little as the budget asks for, at clean boundaries only."""

@@ -14,7 +14,7 @@ from strategies.conversation import (
     Part,
 )
 from strategies.masking import masked, masked_value
-from strategies.outside import marked
+from strategies.outside import escaped, marked, one_line
 from strategies.raw_fields import plain
 
 __all__ = [
@@ -29,6 +29,9 @@ __all__ = [
 
 Now = Callable[[], datetime]
 _MOST_NAMES = 1_000
+#: Of a tool, longer than providers let them be, and without what would close the mark it is in.
+_MOST_NAME = 200
+_NO_BRACKETS = str.maketrans("[]", "()")
 #: What `marked` writes around a text, and how a source is named, with a usual tool's name.
 _MARK_CHARACTERS, _SOURCE_CHARACTERS, _MOST_SOURCE = 31, 20, 60
 
@@ -41,33 +44,42 @@ def utc_now() -> datetime:
 def render(conversation: Conversation, indexes: Iterable[int]) -> str:
     """Return messages as a text for a summarizing model.
 
-    What tools brought in stands between marks with its source; secrets are masked; thinking is
-    left out.
+    What tools brought in stands between marks with its source, and no line of other text can pass
+    for a mark; secrets are masked; thinking is left out.
     """
     calls = conversation.calls()
     told = (_rendered(conversation.messages[index], calls) for index in indexes)
-    return masked("\n\n".join(text for text in told if text))
+    return "\n\n".join(text for text in told if text)
 
 
 def _rendered(message: Message, calls: dict[str, Part]) -> str:
     lines = []
     for part in message.parts:
         if part.kind == "text" and part.text:
-            lines.append(f"[{message.role}] {part.text}")
+            lines.append(f"[{message.role}] {_own(part.text)}")
         elif part.kind == "tool_call":
             arguments = part.arguments
             told = arguments if isinstance(arguments, str) else json.dumps(plain(arguments))
-            lines.append(f"[{message.role} calls {part.name}] {told}")
+            lines.append(f"[{message.role} calls {_name(part.name)}] {_own(told)}")
         elif part.kind == "tool_result":
             failed = " failed" if part.failed else ""
             name = calls[part.id].name if part.id in calls else "unknown"
             source = f"tool {name}{failed}, call {part.id}"
-            lines.append(marked(part.text, source))
+            lines.append(marked(masked(part.text), masked(source)))
         elif part.kind == "compaction" and part.text:
-            lines.append(f"[earlier summary] {part.text}")
+            lines.append(f"[earlier summary] {_own(part.text)}")
         if part.images:
             lines.append(f"[{part.images} image(s), not shown]")
     return "\n".join(lines)
+
+
+def _own(text: str) -> str:
+    # Masked by itself: a key that is cut off must not hide what others say after it.
+    return escaped(masked(text))
+
+
+def _name(name: str) -> str:
+    return one_line(masked(name).translate(_NO_BRACKETS), _MOST_NAME)
 
 
 def rendered_tokens(conversation: Conversation, indexes: Iterable[int]) -> int:

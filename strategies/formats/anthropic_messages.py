@@ -5,7 +5,7 @@ from typing import Any, cast
 
 from strategies.conversation import Message, Part, Role, message_of
 from strategies.formats.blocks import block_part, content_parts, role_of, text_and_images
-from strategies.raw_fields import changed, field_of, is_list, size_of
+from strategies.raw_fields import changed, field_of, is_list, kind_of, size_of
 
 __all__ = ["AnthropicMessages", "block_parts", "with_block_results"]
 
@@ -23,7 +23,7 @@ class AnthropicMessages:
         content = field_of(raw, "content")
         if field_of(raw, "role") not in _ROLES or not is_list(content):
             return False
-        return any(field_of(block, "type") in _TELLING for block in content)
+        return any(kind_of(block) in _TELLING for block in content)
 
     def messages(self, raws: Sequence[Any]) -> list[Message]:
         """Return the view of every entry."""

@@ -1,13 +1,13 @@
 """Content blocks as the formats share them: texts, images, and what nobody needs to look into."""
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import Any, cast
 
 from compactuary.errors import InputError
 from strategies.conversation import Part
-from strategies.raw_fields import field_of, is_list, size_of
+from strategies.raw_fields import field_of, is_list, kind_of, size_of
 
-__all__ = ["content_parts", "malformed", "role_of", "text_and_images"]
+__all__ = ["content_parts", "listed", "malformed", "role_of", "text_and_images"]
 
 _TEXTS = frozenset({"text", "input_text", "output_text", "refusal"})
 _IMAGES = frozenset({"image", "image_url", "input_image", "computer_screenshot"})
@@ -18,6 +18,21 @@ _FILES = frozenset({"document", "file", "input_file", "input_audio", "audio"})
 def malformed(problem: str, index: int, value: object, remedy: str) -> InputError:
     """Return the error that names an entry by its place."""
     return InputError(problem, where=f"messages[{index}]", value=value, remedy=remedy)
+
+
+def listed(raw: Any, name: str, index: int) -> Iterable[Any]:
+    """Return a field that holds a list, or nothing.
+
+    Raises
+    ------
+    InputError
+        It holds something else.
+    """
+    value = field_of(raw, name) or ()
+    if not is_list(value):
+        remedy = "Give a list, or leave it out."
+        raise malformed(f"{name} is no list", index, value, remedy)
+    return cast(Iterable[Any], value)
 
 
 def role_of(raw: Any, index: int, known: tuple[str, ...]) -> str:
@@ -63,7 +78,7 @@ def block_part(block: Any, place: int) -> Part:
     """Return the part of a block that is no call and no result."""
     if isinstance(block, str):
         return Part("text", block, place=place, characters=len(block))
-    kind = field_of(block, "type")
+    kind = kind_of(block)
     if kind in _TEXTS:
         text = str(field_of(block, "text") or field_of(block, "refusal") or "")
         return Part("text", text, place=place, characters=len(text))

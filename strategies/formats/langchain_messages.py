@@ -6,8 +6,8 @@ from typing import Any
 
 from compactuary.errors import MissingExtraError
 from strategies.conversation import Message, Part, Role, message_of
-from strategies.formats.blocks import block_part, content_parts, malformed, text_and_images
-from strategies.raw_fields import changed, field_of, is_list, size_of
+from strategies.formats.blocks import block_part, content_parts, listed, malformed, text_and_images
+from strategies.raw_fields import changed, field_of, is_list, kind_of, size_of
 
 __all__ = ["LangChainMessages"]
 
@@ -65,7 +65,7 @@ def _message(raw: Any, index: int) -> Message:
         return message_of("tool", [part], raw)
     if role != "assistant":
         return message_of(role, list(content_parts(content, index)), raw)
-    return message_of(role, [*_spoken(content, index), *_calls(raw)], raw)
+    return message_of(role, [*_spoken(content, index), *_calls(raw, index)], raw)
 
 
 def _spoken(content: Any, index: int) -> Iterator[Part]:
@@ -74,7 +74,7 @@ def _spoken(content: Any, index: int) -> Iterator[Part]:
         yield from content_parts(content, index)
         return
     for place, block in enumerate(content):
-        kind = field_of(block, "type")
+        kind = kind_of(block)
         if kind in _THINKING:
             text = str(field_of(block, "thinking") or field_of(block, "reasoning") or "")
             yield Part("thinking", text, place=place, characters=len(text) or size_of(block))
@@ -82,8 +82,8 @@ def _spoken(content: Any, index: int) -> Iterator[Part]:
             yield block_part(block, place)
 
 
-def _calls(raw: Any) -> Iterator[Part]:
-    named = (field_of(raw, "tool_calls") or (), field_of(raw, "invalid_tool_calls") or ())
+def _calls(raw: Any, index: int) -> Iterator[Part]:
+    named = (listed(raw, "tool_calls", index), listed(raw, "invalid_tool_calls", index))
     for call in (call for calls in named for call in calls):
         name, arguments = str(field_of(call, "name") or ""), field_of(call, "args")
         size = len(name) + size_of(arguments)

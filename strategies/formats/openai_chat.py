@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
 from strategies.conversation import Message, Part, Role, message_of
-from strategies.formats.blocks import content_parts, malformed, role_of, text_and_images
+from strategies.formats.blocks import content_parts, listed, malformed, role_of, text_and_images
 from strategies.raw_fields import changed, field_of, size_of
 
 __all__ = ["OpenAIChat"]
@@ -55,7 +55,7 @@ def _calls(raw: Any, index: int) -> Iterator[Part]:
     if field_of(raw, "function_call"):
         remedy = "Use tool_calls, whose results name their call."
         raise malformed("function_call has no id", index, "function_call", remedy)
-    for call in field_of(raw, "tool_calls") or ():
+    for call in listed(raw, "tool_calls", index):
         inner = field_of(call, "function") or field_of(call, "custom")
         name = str(field_of(inner, "name") or "")
         arguments = field_of(inner, "arguments", field_of(inner, "input"))

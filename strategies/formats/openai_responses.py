@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from strategies.conversation import Message, Part, Role, message_of
-from strategies.formats.blocks import content_parts, malformed, role_of, text_and_images
-from strategies.raw_fields import changed, field_of, size_of
+from strategies.formats.blocks import content_parts, listed, malformed, role_of, text_and_images
+from strategies.raw_fields import changed, field_of, kind_of, size_of
 
 __all__ = ["OpenAIResponses"]
 
@@ -22,8 +22,8 @@ class OpenAIResponses:
 
     def tells(self, raw: Any) -> bool:
         """Whether an item is of a type, or holds a block, that only this format has."""
-        kind = field_of(raw, "type")
-        if isinstance(kind, str) and (_is_call(kind) or _is_output(kind)):
+        kind = kind_of(raw)
+        if _is_call(kind) or _is_output(kind):
             return True
         if kind in {"reasoning", "item_reference", *_COMPACTIONS}:
             return True
@@ -32,7 +32,7 @@ class OpenAIResponses:
         content = field_of(raw, "content")
         if field_of(raw, "role") not in _ROLES or not isinstance(content, list | tuple):
             return False
-        return any(field_of(block, "type") in _BLOCKS for block in content)
+        return any(kind_of(block) in _BLOCKS for block in content)
 
     def messages(self, raws: Sequence[Any]) -> list[Message]:
         """Return the view of every item."""
@@ -72,7 +72,7 @@ def _message(raw: Any, index: int) -> Message:
     if _is_call(kind):
         return message_of("assistant", [_call(raw, kind)], raw)
     if kind == "reasoning":
-        return message_of("assistant", [_reasoning(raw)], raw)
+        return message_of("assistant", [_reasoning(raw, index)], raw)
     return message_of("other", [Part("other", characters=size_of(raw))], raw)
 
 
@@ -101,8 +101,8 @@ def _output(raw: Any, kind: str) -> Part:
     return Part("tool_result", text, call_id, characters=characters, images=images)
 
 
-def _reasoning(raw: Any) -> Part:
-    summary = field_of(raw, "summary") or ()
+def _reasoning(raw: Any, index: int) -> Part:
+    summary = listed(raw, "summary", index)
     text = "\n".join(str(field_of(block, "text") or "") for block in summary)
     return Part(
         "thinking", text, characters=len(text) + size_of(field_of(raw, "encrypted_content"))

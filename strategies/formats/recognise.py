@@ -6,6 +6,7 @@ from typing import Any
 from compactuary.errors import InputError
 from strategies.conversation import Conversation, WireFormat
 from strategies.formats.anthropic_messages import AnthropicMessages
+from strategies.formats.blocks import malformed
 from strategies.formats.claude_code import ClaudeCode
 from strategies.formats.langchain_messages import LangChainMessages
 from strategies.formats.openai_chat import OpenAIChat
@@ -36,8 +37,9 @@ def format_of(messages: Sequence[Any]) -> WireFormat:
         for each in FORMATS.values():
             if each.tells(raw):
                 return each
-    roles = {field_of(raw, "role") for raw in messages}
-    return FORMATS["anthropic" if roles.isdisjoint({"system", "developer"}) else "openai_chat"]
+    # A role may be anything here, also what a set can't hold.
+    has_system = any(field_of(raw, "role") in ("system", "developer") for raw in messages)
+    return FORMATS["openai_chat" if has_system else "anthropic"]
 
 
 def see(messages: Sequence[Any] | Conversation, wire_format: str | None = None) -> Conversation:
@@ -63,5 +65,10 @@ def see(messages: Sequence[Any] | Conversation, wire_format: str | None = None) 
     if wire_format is not None and wire_format not in FORMATS:
         remedy = f"Known: {', '.join(FORMATS)}."
         raise InputError("unknown format", where="format", value=wire_format, remedy=remedy)
+    for index, raw in enumerate(messages):
+        kind = field_of(raw, "type")
+        if not (kind is None or isinstance(kind, str)):
+            remedy = "Give the messages as the API has them."
+            raise malformed("type is no text", index, kind, remedy)
     found = format_of(messages) if wire_format is None else FORMATS[wire_format]
     return Conversation(messages, tuple(found.messages(messages)), found)

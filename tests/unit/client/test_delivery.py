@@ -12,6 +12,7 @@ from compactuary.records import Record
 
 PATIENCE_SECONDS = 10.0
 AWAY = Unanswered("unreachable", "gone")
+LATE = Unanswered("timeout", "late")
 
 
 def record(number, kind="request"):
@@ -252,8 +253,7 @@ def test_a_batch_that_fails_as_a_whole_goes_one_by_one_and_the_next_together(
 
 
 def test_a_batch_waits_for_a_server_that_is_away_and_keeps_its_order(gathered, counters):
-    late = Unanswered("timeout", "late")
-    server = Ingesting(first=[AWAY, Answered(503, {}, b""), late])
+    server = Ingesting(first=[AWAY, Answered(503, {}, b""), AWAY])
     gathered(server, map(line, range(1, 4)))
     assert len(server.batches) == 4
     assert server.came == ["/0", "/1", "/2", "/3"]
@@ -261,12 +261,76 @@ def test_a_batch_waits_for_a_server_that_is_away_and_keeps_its_order(gathered, c
     assert (counted["records_retried"], counted["records_delivered"]) == (9, 4)
 
 
-def test_a_batch_that_takes_too_long_twice_goes_one_by_one(gathered, counters):
-    server = Ingesting(first=[Unanswered("timeout", "late")] * 2)
-    gathered(server, map(line, range(1, 4)))
-    assert len(server.batches) == 2
-    assert server.came == ["/0", "/1", "/2", "/3"]
-    assert counters.snapshot()["records_delivered"] == 4
+class Slow(Ingesting):
+    """A service that takes at most so many lines in time; what is too slow may have arrived."""
+
+    def __init__(self, most, late=LATE):
+        super().__init__()
+        self.most, self.late = most, late
+
+    def __call__(self, request):
+        before = list(self.came)
+        said = super().__call__(request)
+        if b"POST /ingest" not in request or len(self.batches[-1]) <= self.most:
+            return said
+        self.came = before
+        return self.late
+
+
+@pytest.mark.parametrize("late", [LATE, Answered(504, {}, b""), Answered(408, {}, b"")])
+def test_batches_that_take_too_long_get_smaller_and_stay_so_a_while(gathered, counters, late):
+    server = Slow(130, late)
+    gathered(server, map(line, range(1, 1501)))
+    # 500 and 250 are too many; four times 125 are 500 records in time, so 250 are tried again.
+    sizes = [500, 250, 125, 125, 125, 125, 250, 125, 125, 125, 125, 250, 125, 125, 125, 125]
+    assert [len(batch) for batch in server.batches] == sizes
+    assert server.came == [f"/{number}" for number in range(1501)]
+    counted = counters.snapshot()
+    # 500, 250, 250 and 250 records were on their way in vain.
+    assert (counted["records_delivered"], counted["records_retried"]) == (1501, 1250)
+
+
+def test_batches_grow_again_once_they_are_in_time(gathered):
+    server = Ingesting(first=[LATE] * 3)
+    gathered(server, map(line, range(1, 3501)))
+    # A size doubles once it brought 500: 62 · 8 + 4, 124 · 5, 248 · 3, 496 · 2, and 500 is most.
+    grown = [*[62] * 8, 4, *[124] * 5, *[248] * 3, *[496] * 2, 500, 144]
+    assert [len(batch) for batch in server.batches] == [500, 250, 125, *grown]
+    assert server.came == [f"/{number}" for number in range(3501)]
+
+
+@pytest.mark.parametrize("count", [2, 3, 4, 700])
+def test_a_server_that_takes_no_batch_in_time_gets_records_one_by_one(gathered, counters, count):
+    server = Slow(1)
+    gathered(server, map(line, range(1, count + 1)))
+    sizes = [len(batch) for batch in server.batches]
+    expected = {
+        2: [2],
+        3: [3],
+        4: [4, 2],
+        # The 500 alone let two be tried together, once.
+        700: [500, 250, 125, 62, 31, 15, 7, 3, 2],
+    }
+    assert sizes == expected[count]
+    assert server.came == [f"/{number}" for number in range(count + 1)]
+    assert counters.snapshot()["records_delivered"] == count + 1
+    assert counters.snapshot()["records_refused"] == 0
+
+
+def test_what_is_given_up_between_smaller_batches_is_counted(delivery_to, scripted, counters):
+    server = Slow(1)
+    delivery = delivery_to(scripted([server]), batches=True)
+    told = delivery._rest
+    delivery._rest = lambda pause: (delivery.give_up(), told(pause))
+    delivery.offer(line(0))
+    while delivery._waiting:
+        threading.Event().wait(0.001)
+    for number in range(1, 9):
+        delivery.offer(line(number))
+    server.gate.set()
+    assert delivery.flush(PATIENCE_SECONDS)
+    counted = counters.snapshot()
+    assert (counted["records_dropped"], counted["records_delivered"]) == (8, 1)
 
 
 def test_a_batch_that_is_given_up_is_counted(delivery_to, scripted, counters):

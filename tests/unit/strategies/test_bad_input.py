@@ -2,14 +2,18 @@
 
 import copy
 import json
+from types import SimpleNamespace
 
 import pytest
 
 from compactuary.errors import CompactuaryError, InputError
+from strategies.extract import extract
+from strategies.formats.recognise import see
 from strategies.registry import STRATEGIES, strategy
 from strategies.situation import Situation
 from strategies.summary import SummaryReply
 from strategies.with_logging import with_logging
+from tests.unit.strategies.conversations import FORMATS, LangChainLike, written
 from tests.unit.strategies.provider_rules import problems
 
 pytestmark = pytest.mark.disable_socket
@@ -57,10 +61,17 @@ MALFORMED = [
     (3, "messages: not a list (got 3)"),
     (['{"type": "user", "message": {"role": "user", "content": "hi"}', "{}"], "line 1: not JSON"),
     (["[1]"], "line 1: not an object"),
+    *(
+        ([user("hi"), {**user("hi"), field: value}], f"messages[1]{told}")
+        for field, told in (("type", ": type is no text (got "), ("role", ".role: unknown role"))
+        for value in ([], ["user"], {}, {"a": 1}, 3, 1.5, True, [[]])
+    ),
+    ([{"role": "assistant", "tool_calls": 3}], "messages[0]: tool_calls is no list (got 3)"),
+    ([{"type": "reasoning", "summary": "x"}], "messages[0]: summary is no list (got 'x')"),
 ]
 
 
-@pytest.mark.parametrize(("messages", "told"), MALFORMED, ids=[told for _, told in MALFORMED])
+@pytest.mark.parametrize(("messages", "told"), MALFORMED)
 def test_malformed_messages_are_one_error_that_names_the_place(chosen, messages, told, prices):
     before = copy.deepcopy(messages)
     for act in (
@@ -73,6 +84,59 @@ def test_malformed_messages_are_one_error_that_names_the_place(chosen, messages,
         assert isinstance(error.value, InputError) or told.startswith("line")
         assert "\n" not in str(error.value)
     assert messages == before
+
+
+ROUND = (True, True, [("bash", "a", "r"), ("search", "b", "s")])
+PLAN = SimpleNamespace(
+    system=True, turns=[("p", True, [ROUND], "an"), ("q", False, [], "z")], end="answer"
+)
+
+
+def inner(value):
+    """Return what a value holds by name or place."""
+    held = vars(value) if isinstance(value, LangChainLike) else value
+    return held if isinstance(held, dict | list) else ()
+
+
+def places(value, at=()):
+    """Yield the way to everything within a value."""
+    held = inner(value)
+    for key in held if isinstance(held, dict) else range(len(held)):
+        yield (*at, key)
+        yield from places(held[key], (*at, key))
+
+
+def replaced(messages, at, value):
+    changed = copy.deepcopy(messages)
+    within = changed
+    for key in at[:-1]:
+        within = inner(within)[key]
+    inner(within)[at[-1]] = value
+    return changed
+
+
+@pytest.mark.parametrize("told", [True, False])
+@pytest.mark.parametrize("name", FORMATS)
+def test_whatever_stands_in_a_field_it_is_read_or_one_clear_error(name, told):
+    chosen = (
+        strategy("micro", keep=0),
+        strategy("tail_digest", keep_recent=0, bulky_tokens=1, prefix_messages=0),
+        strategy("summarize", model=extract, keep_recent=1),
+    )
+    messages = written(PLAN, name)
+    read, errors = 0, []
+    for at in places(messages):
+        for value in ([], {}, 3, [[]], [3], {"a": []}, True, 1.5, None, "x"):
+            try:
+                view = see(replaced(messages, at, value), name if told else None)
+                for each in chosen:
+                    each.compact(view, FORCED)
+                read += 1
+            except CompactuaryError as error:
+                errors.append(str(error))
+    assert read
+    assert errors
+    assert all(error.startswith(("messages[", "line ")) for error in errors)
 
 
 LEFT_ALONE = {

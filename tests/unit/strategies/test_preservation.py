@@ -1,12 +1,14 @@
 """Preservation prompts: the source's three prompts judged, and ours."""
 
 import json
+from itertools import combinations
 
 import pytest
 
 from cli.app import run
 from compactuary.errors import InputError
 from strategies.preservation import (
+    DEFAULT_ITEMS,
     NO_TOOL_CALLS,
     Item,
     check_prompt,
@@ -67,6 +69,37 @@ def test_our_own_prompt_loses_nothing():
     assert prompt.endswith(NO_TOOL_CALLS)
     assert "5. NAMES OF REVIEWERS." in prompt
     assert "Keep in most detail: the API" in prompt
+
+
+@pytest.mark.parametrize(
+    "items", [some for size in range(1, 5) for some in combinations(DEFAULT_ITEMS, size)]
+)
+def test_our_own_prompt_keeps_what_it_was_made_for_and_nothing_else(items):
+    checked = check_prompt(preservation_prompt(items))
+    assert checked.keeps == items
+    assert set(checked.loses) == set(DEFAULT_ITEMS) - set(items)
+
+
+def test_a_prompt_without_any_of_the_items_keeps_none_of_them():
+    checked = check_prompt(preservation_prompt([Item("budget", "what was spent")]))
+    assert checked.keeps == ()
+
+
+@pytest.mark.parametrize(
+    ("prompt", "kept"),
+    [
+        ("Keep all ids.", True),
+        ("List every doc_id.", True),
+        ("Keep the DOCID of each.", True),
+        ("Keep each document id.", True),
+        ("Give the id of every file read.", True),
+        ("What can be fetched again by its id may go.", False),
+        ("Did the tests pass? Hide the rest.", False),
+    ],
+)
+def test_ids_are_asked_for_and_not_only_spoken_of(prompt, kept):
+    names = [item.name for item in check_prompt(prompt).keeps]
+    assert ("ids already read" in names) is kept
 
 
 def test_items_can_be_one_s_own():
