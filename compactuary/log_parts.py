@@ -10,13 +10,13 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory, mkdtemp
-from typing import Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Engine
 
 from compactuary.log_ledger import LogPaths, make_tables
+from compactuary.workers import PartReaders
 from ledger.database import open_engine, reading
 from ledger.formats import format_of
 from ledger.importing import FileReport, ImportOptions, import_logs
@@ -25,7 +25,7 @@ from ledger.readers.discovery import ENDINGS, is_document, log_files
 from ledger.readers.lines import open_log
 from ledger.readers.tables import KINDS
 
-__all__ = ["PartReaders", "log_parts_ledger"]
+__all__ = ["log_parts_ledger"]
 
 #: Parts for each worker: enough that one slow part does not keep the others waiting.
 _PARTS = 2
@@ -39,33 +39,6 @@ _HEAD_BYTES = 64_000
 #: Names of the session, and of messages that a fork of it begins with too. What else they match
 #: joins more files than need be, and what they miss is found by the ids that parts have in common.
 _TELLING = re.compile(rb'"(?:session_?[iI]d|uuid|id)"\s*:\s*"([^"\\]{8,})"')
-
-
-_ItemT = TypeVar("_ItemT")
-_FoundT = TypeVar("_FoundT")
-
-
-class PartReaders(Protocol):
-    """Whoever reads parts: `compactuary.workers.Workers`, or processes of this machine."""
-
-    @property
-    def count(self) -> int:
-        """How many there are."""
-        ...
-
-    @property
-    def local(self) -> bool:
-        """Whether they see this machine's folder for temporary files."""
-        ...
-
-    def map(
-        self,
-        function: Callable[[_ItemT], _FoundT],
-        items: Sequence[_ItemT],
-        progress: Callable[[int, int], None] = ...,
-    ) -> Iterator[_FoundT]:
-        """Yield what a function returns for each item, in the items' order."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,28 +1,28 @@
 """Processes of this machine that read logs side by side, where there is much to read."""
 
 import os
+import signal
 import sys
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
+from multiprocessing.connection import Connection, wait
 from pathlib import Path
-from typing import TypeVar
 
+from compactuary.workers import FoundT, ItemT
 from ledger.readers.discovery import log_files
 
 __all__ = ["LogProcesses", "log_processes"]
 
-#: Of less, dividing and adding up takes as long as a second core saves.
-_LEAST_BYTES = 48_000_000
+#: Of less, two free cores save half a second at best, and busy ones lose it.
+_LEAST_BYTES = 200_000_000
 #: By how much agents' logs grow when they are decompressed, roughly.
 _UNPACKED = 5
 #: What the first process does by itself leaves no work for more.
 _MOST = 4
-_ItemT = TypeVar("_ItemT")
-_FoundT = TypeVar("_FoundT")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,35 +40,101 @@ class LogProcesses:
 
     def map(
         self,
-        function: Callable[[_ItemT], _FoundT],
-        items: Sequence[_ItemT],
+        function: Callable[[ItemT], FoundT],
+        items: Sequence[ItemT],
         progress: Callable[[int, int], None] = lambda _done, _of: None,
-    ) -> Iterator[_FoundT]:
-        """Yield what a function returns for each item, in the items' order.
+    ) -> Iterator[FoundT]:
+        """Do as `PartReaders.map` says; what a killed process was at is done here."""
+        with _forks(min(self.count, len(items)), function, items) as idle:
+            at: dict[Connection, int] = {}
+            found: dict[int, FoundT] = {}
+            left = deque(range(len(items)))
+            for place, item in enumerate(items):
+                while place in left or place in at.values():
+                    _hand_out(left, idle, at)
+                    if not at:  # no process is left
+                        left.clear()
+                    for pipe, number in _answering(at):
+                        with suppress(EOFError, OSError):  # killed, or it raised
+                            found[number] = pipe.recv()
+                            idle.append(pipe)
+                result = found.pop(place) if place in found else function(item)
+                progress(place + 1, len(items))
+                yield result
 
-        What a process was at when it was killed is done here; what a call raises is raised.
 
-        Parameters
-        ----------
-        function : callable
-        items : sequence
-            Values that can be sent.
-        progress : callable
-            Called with how many are done, of how many.
-        """
-        # A fork has all modules at once; to start an interpreter takes longer than a part.
-        pool = ProcessPoolExecutor(min(self.count, len(items) or 1), get_context("fork"))
-        try:
-            futures = [pool.submit(function, item) for item in items]
-            for done, (future, item) in enumerate(zip(futures, items, strict=True), start=1):
-                try:
-                    found = future.result()
-                except BrokenProcessPool:
-                    found = function(item)
-                progress(done, len(items))
-                yield found
-        finally:
-            pool.shutdown(cancel_futures=True)
+def _hand_out(left: deque[int], idle: list[Connection], at: dict[Connection, int]) -> None:
+    """Give each idle process an item of those left."""
+    while idle and left:
+        pipe = idle.pop()
+        at[pipe] = left.popleft()
+        with suppress(OSError):  # dead, which its silence will tell
+            pipe.send(at[pipe])
+
+
+def _answering(at: dict[Connection, int]) -> list[tuple[Connection, int]]:
+    """Wait for processes that are done or dead; return them with what they were at."""
+    ready = wait(at) if at else []
+    return [(pipe, at.pop(pipe)) for pipe in list(at) if pipe in ready]
+
+
+@contextmanager
+def _forks(
+    count: int, function: Callable[[ItemT], FoundT], items: Sequence[ItemT]
+) -> Iterator[list[Connection]]:
+    """Yield pipes to copies of this process, which end with the block or with this process.
+
+    A pool of `concurrent.futures` is lost with the first process that is killed, and waits for
+    ever where that one was in the middle of an answer, or where items are still handed in.
+    """
+    # A fork has all modules at once; to start an interpreter takes longer than a part.
+    forks = get_context("fork")
+    processes = []
+    pipes: list[Connection] = []
+    try:
+        with suppress(OSError):  # fewer, where no more are allowed
+            for _ in range(count):
+                here, there = forks.Pipe()
+                with there:
+                    told = (function, items, there, [*pipes, here])
+                    process = forks.Process(target=_serve, args=told, daemon=True)
+                    process.start()
+                processes.append(process)
+                pipes.append(here)
+        yield list(pipes)
+    finally:
+        # Whoever interrupts would else wait until each is done with its part.
+        for process in processes:
+            process.kill()
+        for process in processes:
+            process.join()
+        for pipe in pipes:
+            pipe.close()
+
+
+def _serve(
+    function: Callable[[ItemT], FoundT],
+    items: Sequence[ItemT],
+    pipe: Connection,
+    others: Sequence[Connection],
+) -> None:
+    """Do items by their numbers; what raises is done again by the first process, to raise there."""
+    # A terminal sends Ctrl-C to all; the first process ends the others.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for other in others:
+        other.close()
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    with suppress(Exception):
+        while True:
+            pipe.send(function(items[pipe.recv()]))
+
+
+def _end_with_parent() -> None:
+    """End this process as soon as the first one is gone, however it went."""
+    if (parent := parent_process()) is not None:
+        parent.join()
+        # Not sys.exit, which ends this thread alone.
+        os._exit(1)
 
 
 def log_processes(paths: Sequence[Path]) -> LogProcesses | None:

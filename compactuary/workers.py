@@ -4,18 +4,55 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from importlib import import_module
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from compactuary.errors import InputError, MissingExtraError
 
-__all__ = ["HERE", "PROCESSES", "Workers", "workers"]
+__all__ = ["HERE", "PROCESSES", "FoundT", "ItemT", "PartReaders", "Workers", "workers"]
 
 PROCESSES = "processes"
 """Names processes of this machine, one a core."""
 
 _PATIENCE = "10s"
-_ItemT = TypeVar("_ItemT")
-_FoundT = TypeVar("_FoundT")
+ItemT = TypeVar("ItemT")
+"""What a function is given."""
+FoundT = TypeVar("FoundT")
+"""What it returns."""
+
+
+class PartReaders(Protocol):
+    """Whoever reads parts of logs: `Workers`, or `compactuary.log_processes.LogProcesses`."""
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        ...
+
+    @property
+    def local(self) -> bool:
+        """Whether they are known to see this machine's files."""
+        ...
+
+    def map(
+        self,
+        function: Callable[[ItemT], FoundT],
+        items: Sequence[ItemT],
+        progress: Callable[[int, int], None] = ...,
+    ) -> Iterator[FoundT]:
+        """Yield what a function returns for each item, in the items' order.
+
+        A call whose process is gone is made again; what a call raises is raised.
+
+        Parameters
+        ----------
+        function : callable
+            Of a module that the others have, or one that can be sent to them.
+        items : sequence
+            Values that can be sent.
+        progress : callable
+            Called with how many are done, of how many; by default nobody is told.
+        """
+        ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,23 +75,11 @@ class Workers:
 
     def map(
         self,
-        function: Callable[[_ItemT], _FoundT],
-        items: Sequence[_ItemT],
+        function: Callable[[ItemT], FoundT],
+        items: Sequence[ItemT],
         progress: Callable[[int, int], None] = lambda _done, _of: None,
-    ) -> Iterator[_FoundT]:
-        """Yield what a function returns for each item, in the items' order.
-
-        A call whose worker is gone is made again on another one; what a call raises is raised.
-
-        Parameters
-        ----------
-        function : callable
-            Of a module that the workers have, or one that can be sent to them.
-        items : sequence
-            Values that can be sent.
-        progress : callable
-            Called with how many are done, of how many.
-        """
+    ) -> Iterator[FoundT]:
+        """Do as `PartReaders.map` says; what a lost worker was at is done by another one."""
         if self.client is None:
             for done, item in enumerate(items, start=1):
                 yield function(item)
@@ -62,7 +87,7 @@ class Workers:
             return
         futures = [self.client.submit(function, item, pure=False) for item in items]
         for done, future in enumerate(futures, start=1):
-            found: _FoundT = future.result()
+            found: FoundT = future.result()
             future.release()
             progress(done, len(items))
             yield found

@@ -1,9 +1,12 @@
 """Logs read by forks of this process: the ledger of one process, whoever is killed."""
 
 import json
+import os
+import signal
 import subprocess
 import sys
 import textwrap
+from contextlib import suppress
 
 import pytest
 
@@ -70,6 +73,161 @@ def test_what_a_killed_process_was_at_is_done_here():
     assert [number for number, _ in found] == [2, 4, 6, 8]
     assert found[1][1]
     assert done == [[1, 4], [2, 4], [3, 4], [4, 4]]
+
+
+def test_whoever_dies_whenever_all_is_done():
+    told = run(
+        """
+        import json, os, random
+        from compactuary.log_processes import LogProcesses
+
+        here = os.getpid()
+
+        def dying(share, raises):
+            def double(number):
+                if os.getpid() != here and random.Random(number).random() < share:
+                    if raises:
+                        raise MemoryError
+                    os._exit(1)
+                return 2 * number
+            return double
+
+        print(json.dumps([
+            list(LogProcesses(3).map(dying(share, raises), range(400)))
+            for share in (0, 0.01, 0.5, 1) for raises in (False, True)
+        ]))
+        """
+    )
+    assert json.loads(told) == [list(range(0, 800, 2))] * 8
+
+
+def test_a_process_killed_in_the_middle_of_an_answer_is_replaced():
+    told = run(
+        """
+        import os, signal, threading
+        from compactuary.log_processes import LogProcesses
+
+        here = os.getpid()
+
+        class Long:
+            # Its last part is never sent: the process is killed with the pipe half full.
+            def __reduce__(self):
+                if os.getpid() != here:
+                    os.write(pipe(), (10**6).to_bytes(4, "big") + bytes(10_000))
+                    os.kill(os.getpid(), signal.SIGKILL)
+                return Long, ()
+
+        def pipe():
+            # The only socket that a reader has.
+            return next(
+                int(name) for name in os.listdir("/proc/self/fd")
+                if os.path.exists(f"/proc/self/fd/{name}")
+                and os.readlink(f"/proc/self/fd/{name}").startswith("socket:")
+            )
+
+        found = list(LogProcesses(2).map(lambda _: Long(), [1, 2, 3]))
+        print(len(found), {type(one).__name__ for one in found})
+        """
+    )
+    assert told == "3 {'Long'}\n"
+
+
+def test_where_no_process_can_be_made_the_first_does_all():
+    told = run(
+        """
+        import os
+        from compactuary.log_processes import LogProcesses
+
+        def fork(real=os.fork, begun=[]):
+            begun.append(1)
+            if len(begun) > allowed:
+                raise BlockingIOError("no more processes")
+            return real()
+
+        os.fork = fork
+        for allowed in (0, 1, 9):
+            fork.__defaults__[1].clear()
+            found = list(LogProcesses(2).map(lambda number: (number, os.getpid()), range(9)))
+            print([number for number, _ in found] == list(range(9)),
+                  os.getpid() in {pid for _, pid in found})
+        """
+    )
+    assert told.split() == ["True", "True", "True", "False", "True", "False"]
+
+
+def test_what_a_call_raises_is_raised():
+    told = run(
+        """
+        from compactuary.log_processes import LogProcesses
+
+        found = LogProcesses(2).map(lambda number: 6 // number, [3, 2, 0, 1])
+        print(next(found), next(found))
+        try:
+            next(found)
+        except ZeroDivisionError as error:
+            print(error)
+        print(list(LogProcesses(2).map(abs, [])))
+        """
+    )
+    assert told.split("\n") == ["2 3", "integer division or modulo by zero", "[]", ""]
+
+
+#: Its two readers say that they are at work, and would be for minutes.
+STUCK = """
+    import os, sys, time
+    from compactuary.log_processes import LogProcesses
+
+    def stay(number):
+        os.write(1, b"%d\\n" % os.getpid())
+        time.sleep(300)
+
+    list(LogProcesses(2).map(stay, [1, 2, 3]))
+"""
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("whom", ["the first", "all"])
+def test_no_reader_outlives_the_first_process(how, whom):
+    command = [sys.executable, "-c", textwrap.dedent(STUCK)]
+    with subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as first:
+        try:
+            readers = {int(first.stdout.readline()) for _ in range(2)}
+            (os.killpg if whom == "all" else os.kill)(first.pid, how)
+            # To its end: until the last process that holds the pipes is gone.
+            more, told = first.communicate(timeout=60)
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(first.pid, signal.SIGKILL)
+    assert first.returncode == -how
+    assert more == ""
+    assert len(readers - {first.pid}) == 2
+    assert told.count("Traceback") == told.count("KeyboardInterrupt") == (how == signal.SIGINT)
+
+
+def test_readers_end_when_nobody_wants_the_rest():
+    told = run(
+        """
+        import os, time
+        from multiprocessing import active_children
+        from compactuary.log_processes import LogProcesses
+
+        def stay(number):
+            time.sleep(300 * number)
+            return number
+
+        found = LogProcesses(2).map(stay, [0, 1, 1, 1])
+        print(next(found), len(active_children()))
+        found.close()
+        print(len(active_children()))
+        """
+    )
+    assert told.split() == ["0", "2", "0"]
 
 
 @pytest.mark.parametrize("problem", ["small", "one core", "threads", "another system"])
