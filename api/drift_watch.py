@@ -178,7 +178,8 @@ def watch_drift(engine: Engine, roles: Iterable[str]) -> int:
             raised += len(alarms)
             for one in alarms:
                 told = {"role": role, "direction": one["direction"], "turn_id": one["turn_id"]}
-                _LOGGER.warning("turns have changed", extra=told)
+                # A command sets no formatter, so the words alone must tell it.
+                _LOGGER.warning("turns of %s became %s", role, one["direction"], extra=told)
     return raised
 
 

@@ -31,6 +31,7 @@ def raw_table(role: str, unit: str, table: LifeTable, pace: float | None) -> Rol
         continue_probability=tuple(table.continue_probability.tolist()),
         level=table.level,
         requests_per_call=pace,
+        observed_median=table.observed_median,
     )
 
 

@@ -82,7 +82,8 @@ def _life_table(table: RoleTable) -> dict[str, Any]:
                 "m": table.expected[age],
                 "lower": table.lower[age],
                 "upper": table.upper[age],
-                "median": table.median(age),
+                # Of whole turns the median is seen even where few are left: as `/tables` has it.
+                "median": table.median(age) if age else table.whole_median,
             }
             for age in range(table.tail_age + 1)
         ],

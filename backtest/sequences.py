@@ -196,10 +196,8 @@ def sequences_of(turns: Iterable[Turn]) -> Sequences:
     told = [turn for turn in turns if any(context > 0 for context in turn.contexts_tokens)]
     if not told:
         raise InputError(
-            "no turn has a request with its context",
-            where="sequences",
-            value="0 requests",
-            remedy="Import logs that tell the tokens of each request",
+            "there is nothing to replay: no turn has a request with its context",
+            remedy="Import or name logs that tell the tokens of each request",
         )
     key = attrgetter("project", "session", "unit")
     units = [_in_order(list(own)) for _, own in groupby(sorted(told, key=key), key=key)]

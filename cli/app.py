@@ -8,8 +8,12 @@ from typing import Annotated, Any, cast
 
 import typer
 
+from cli.argument_names import capital_arguments
 from cli.output import say
+from cli.stopped import Stopped
+from cli.wrong_words import told_wrong_words
 from compactuary.errors import CompactuaryError, InputError, MissingExtraError
+from compactuary.interrupt import CODE, leave_at_once, raise_as_usual
 from compactuary.version import VERSION
 
 __all__ = ["COMMANDS", "make_app", "run"]
@@ -40,6 +44,22 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "db": ("db", "db_app"),
 }
 
+#: What the list of commands says of those whose first sentence is too long for a line of it.
+_IN_SHORT = {
+    "split": "Test whether parts of a role deserve tables of their own.",
+    "audit": "Judge whether past compactions paid.",
+    "backtest": "Show what other rules would have cost on past sessions.",
+    "report": "Tell it all in a form that may be shared.",
+    "learn": "Show what the ledger teaches: sizes, growth, pauses.",
+    "lab": "Try compactions on a conversation, and compare them.",
+    "thresholds": "Show from which context a rule compacts.",
+    "decisions": "Hold logged decisions against what turns then did.",
+    "prune": "Delete turns that closed before a time.",
+    "restore": "Put a copy in the place of an SQLite ledger.",
+    "sweep": "Run an experiment: what each way of compacting loses.",
+    "prices": "Show a model's weights, dollars and cache.",
+}
+
 
 def make_app(only: str | None = None) -> typer.Typer:
     """Make the application with every command, or with one alone, so that it starts fast."""
@@ -58,7 +78,7 @@ def make_app(only: str | None = None) -> typer.Typer:
         if isinstance(found, typer.Typer):
             app.add_typer(found, name=name)
         else:
-            app.command(name)(found)
+            app.command(name, short_help=_IN_SHORT.get(name))(found)
     return app
 
 
@@ -73,15 +93,30 @@ def run(words: Sequence[str]) -> int:
     Returns
     -------
     int
-        0 done; 1 some files were refused, or the ledger refused; 2 a value was wrong.
+        0 done; 1 some files were refused, or the ledger refused; 2 a value was wrong; 130 stopped
+        by Ctrl-C.
     """
     only = words[0] if words and words[0] in COMMANDS else None
     command: Callable[..., object] = typer.main.get_command(make_app(only))
+    capital_arguments(command)
+    # Packages are loaded; from here on there is something to put away.
+    own_process = raise_as_usual()
+    try:
+        code = _run(command, words)
+    except (KeyboardInterrupt, Stopped) as stop:
+        say(f"stopped: {stop}" if str(stop) else "stopped")
+        code = CODE
+    if own_process:
+        leave_at_once()
+    return code
+
+
+def _run(command: Callable[..., object], words: Sequence[str]) -> int:
     try:
         code = command(args=list(words), prog_name="compactuary", standalone_mode=False)
         sys.stdout.flush()
     except _USAGE_ERROR as error:
-        return _wrong_words(error)
+        return _wrong_words(error, words)
     except CompactuaryError as error:
         say(f"error: {error}")
         return 2 if isinstance(error, InputError | MissingExtraError) else 1
@@ -98,6 +133,9 @@ def run(words: Sequence[str]) -> int:
             f"error: {error.filename or 'output'}: {error.strerror}. Check the disk and the rights."
         )
         return 1
+    if code == CODE:
+        # What the option parser makes of Ctrl-C.
+        raise KeyboardInterrupt
     return code if isinstance(code, int) else 0
 
 
@@ -105,14 +143,14 @@ def run(words: Sequence[str]) -> int:
 _USAGE_ERROR = cast("type[Exception]", typer.BadParameter.__bases__[0])
 
 
-def _wrong_words(error: Any) -> int:
+def _wrong_words(error: Any, words: Sequence[str]) -> int:
     """Tell in one line what was wrong about the words, or show the help that they ask for."""
     text = error.format_message()
     if "\n" in text:
         say(text)  # no words at all: the message is the help
         return 2
-    path = error.ctx.command_path if error.ctx else "compactuary"
-    say(f"error: {text.replace('Value error, ', '').rstrip('.')}. See: {path} --help")
+    command = words[0] if words and words[0] in COMMANDS else ""
+    say(f"error: {told_wrong_words(error, words, command)}")
     return 2
 
 

@@ -23,7 +23,7 @@ def db_command() -> None:
 @db_app.command("upgrade")
 def upgrade_command(db: Db = None, as_json: AsJson = False) -> None:
     """Make the ledger's tables, or bring them to this version's schema."""
-    with open_ledger(db, check=False) as engine:
+    with open_ledger(db, check=False, make=True) as engine:
         upgrade(engine)
         with reading(engine) as connection:
             revision = revision_of(connection)

@@ -14,6 +14,7 @@ from cli.options import AsJson, Db
 from cli.output import print_json
 from cli.snapshot import current_snapshot
 from cli.weights import Weights, weights_of
+from compactuary.errors import InputError
 from policy.answer import Answer, Basis, Interval, QuotedKind
 from policy.decision import decide
 from policy.prices import GenaiPriceBook, PriceBook
@@ -87,6 +88,7 @@ def decide_command(
 ) -> None:
     """Say whether a turn should compact now, and why."""
     given = locals()
+    _check_idle(at, idle_seconds)
     asked = {field.name: given[field.name] for field in fields(Question) if field.name in given}
     question = Question(**asked, weights=weights_of(weight))
     with open_ledger(db) as engine:
@@ -97,7 +99,17 @@ def decide_command(
     if as_json:
         print_json(answer.as_payload())
     else:
-        sys.stdout.write(_told(answer))
+        sys.stdout.write(_told(answer, _unlearned(question, snapshot)))
+
+
+def _check_idle(at: str, idle_seconds: float | None) -> None:
+    if at == "call" and idle_seconds is not None:
+        raise InputError(
+            "counts between turns only, and this question is asked before a request of one",
+            where="--idle-seconds",
+            value=idle_seconds,
+            remedy="Add --at idle, turn_end or resume, or leave it out",
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +125,14 @@ class _CompiledHere:
         return Compiled(made, self.snapshot.version)
 
 
-def _told(answer: Answer) -> str:
+def _unlearned(question: Question, snapshot: Snapshot) -> str | None:
+    """Return the strategy that was named, if the ledger taught nothing of it."""
+    strategy = question.strategy
+    known = snapshot.parameters_of(question.role, question.model).compactions
+    return None if strategy is None or strategy in known else strategy
+
+
+def _told(answer: Answer, unlearned: str | None) -> str:
     lines = [f"{answer.decision}: {answer.reason.text}"]
     if answer.interval is not None:
         lines.append(f"  remaining   {_remaining(answer, answer.interval)}")
@@ -135,6 +154,10 @@ def _told(answer: Answer) -> str:
         lines.append(f"  learned     {', '.join(answer.basis.learned)}")
     if answer.basis.assumed:
         lines.append(f"  assumed     {', '.join(answer.basis.assumed)}")
+    if unlearned is not None:
+        lines.append(
+            f"  note        nothing was learned of strategy {unlearned}; its kind's stands in"
+        )
     if answer.quotes is not None:
         lines += ["", *(_quoted(quoted) for quoted in answer.quotes)]
     if answer.terms is not None:

@@ -1,7 +1,7 @@
 """``compactuary decisions``: what the service said, against what happened."""
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any
 
 import typer
@@ -13,6 +13,7 @@ from cli.output import print_json
 from compactuary.errors import InputError
 from ledger.clock import milliseconds
 from ledger.database import reading
+from ledger.decisions import asking_roles
 
 __all__ = ["decisions_command"]
 
@@ -29,8 +30,11 @@ def decisions_command(
     since_ms = _since_ms(since)
     with open_ledger(db) as engine, reading(engine) as connection:
         summary = decision_summary(connection, role=role, since_ms=since_ms)
+        asking = [] if summary["decisions"] else asking_roles(connection)
     if as_json:
         print_json(summary)
+    elif not summary["decisions"]:
+        sys.stdout.write(f"{_none(role, since, asking)}\n")
     else:
         sys.stdout.write("".join(f"{line}\n" for line in _lines(summary)))
 
@@ -44,10 +48,16 @@ def _since_ms(since: str | None) -> int | None:
         ) from error
 
 
+def _none(role: str | None, since: str | None, asking: Sequence[str]) -> str:
+    """Say that there is no decision, or none of those asked for."""
+    if not asking:
+        return "No decision was logged. The service logs what it is asked: compactuary serve."
+    of = "" if role is None else f" for role {role}"
+    later = "" if since is None else f" since {since}"
+    return f"No decision{of}{later}; known roles: {', '.join(asking)}."
+
+
 def _lines(summary: Mapping[str, Any]) -> Iterator[str]:
-    if not summary["decisions"]:
-        yield "No decision was logged. The service logs what it is asked: compactuary serve."
-        return
     latest = "the latest " if summary["truncated"] else ""
     yield f"{latest}{_many(summary['decisions'], 'decision')}, {summary['from']} to {summary['to']}"
     yield (

@@ -8,17 +8,17 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from sqlalchemy import Engine, select
+from sqlalchemy import Engine
 
-from cli.ledger import open_ledger
-from cli.options import AsJson, Db
+from cli.ledger import has_turns, open_ledger
+from cli.no_logs import told_no_logs
+from cli.options import AsJson, Db, log_path
 from cli.output import print_json, say
+from cli.stopped import Stopped
 from compactuary.errors import SourceError
-from ledger.database import reading
 from ledger.importing import FileReport, ImportOptions, import_logs
 from ledger.readers.discovery import USUAL_FOLDERS, log_files, usual_folders
 from ledger.recording import Recorded
-from ledger.schema import turns
 
 __all__ = ["import_command"]
 
@@ -34,6 +34,8 @@ def import_command(
             "tau-bench, SWE-agent, OpenTelemetry (OTLP JSON); tables of turns, requests or "
             "compactions (CSV, JSON lines); plain or .gz. Default: the usual folders.",
             show_default=False,
+            parser=log_path,
+            metavar="[PATHS]...",
         ),
     ] = None,
     db: Db = None,
@@ -58,19 +60,29 @@ def import_command(
     options = ImportOptions(
         role_by_project=role_by == "project", skip_corrupt=skip_corrupt, reread=reread
     )
-    with open_ledger(db) as engine:
-        if if_empty and _has_turns(engine):
+    with open_ledger(db, make=True) as engine:
+        if if_empty and has_turns(engine):
             say("The ledger has turns already; nothing was imported.")
             reports: list[FileReport] = []
         else:
-            with _progress(chosen) as advance:
-                reports = import_logs(engine, chosen, options, progress=advance)
+            reports = _imported(engine, chosen, options)
     _tell(reports, as_json=as_json)
 
 
-def _has_turns(engine: Engine) -> bool:
-    with reading(engine) as connection:
-        return connection.scalar(select(turns.c.turn_id).limit(1)) is not None
+def _imported(engine: Engine, chosen: Sequence[Path], options: ImportOptions) -> list[FileReport]:
+    """Import, and return what became of every file; stopped, say what is kept."""
+    reports: list[FileReport] = []
+    try:
+        with _progress(chosen) as advance:
+
+            def report(one: FileReport) -> None:
+                reports.append(one)
+                advance(one)
+
+            import_logs(engine, chosen, options, progress=report)
+    except KeyboardInterrupt:
+        raise Stopped(_kept(reports)) from None
+    return reports
 
 
 def _tell(reports: Sequence[FileReport], *, as_json: bool) -> None:
@@ -146,6 +158,14 @@ def _sentence(reports: Sequence[FileReport]) -> str:
     )
 
 
+def _kept(reports: Sequence[FileReport]) -> str:
+    total, files = _total(reports), sum(report.outcome == "read" for report in reports)
+    if not files:
+        return "nothing was kept."
+    kept = f"{_counted(files, 'file')} kept, with {_counted(total.turns, 'new turn')}"
+    return f"{kept}; run it again for the rest."
+
+
 def _counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
@@ -163,7 +183,5 @@ def _notes(reports: Sequence[FileReport]) -> None:
     for name, count in summary["unknown_line_types"].items():
         say(f"skipped {_counted(count, 'line')} of the unknown type {name!r}")
     strange = [report.path for report in reports if report.outcome == "unrecognised"]
-    for path in strange[:_SHOWN_NOTES]:
-        say(f"skipped a file of an unknown format: {path}")
-    if len(strange) > _SHOWN_NOTES:
-        say(f"skipped {len(strange) - _SHOWN_NOTES} more such files")
+    if strange:
+        say(told_no_logs(strange))

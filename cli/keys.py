@@ -52,7 +52,7 @@ def create_command(
     """Make a key and print it, once: the ledger keeps only its hash."""
     now_ms = _now_ms()
     expires_ms = _expires_ms(expires, days, now_ms)
-    with open_ledger(db) as engine, writing(engine) as connection:
+    with open_ledger(db, make=True) as engine, writing(engine) as connection:
         first = not read_keys(connection)
         key, token = create_key(connection, name, scope, now_ms=now_ms, expires_ms=expires_ms)
     if as_json:

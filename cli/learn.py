@@ -9,7 +9,7 @@ import typer
 from cli.ledger import open_ledger
 from cli.options import AsJson, Db
 from cli.output import print_json, say
-from cli.snapshot import current_snapshot
+from cli.snapshot import current_snapshot, say_unknown_role
 from compactuary.errors import InputError
 from policy.parameters import CompactionParameters, Parameter, Parameters
 from policy.snapshot import Snapshot
@@ -38,6 +38,8 @@ def learn_command(
     """
     with open_ledger(db) as engine:
         snapshot = current_snapshot(engine)
+    if role is not None:
+        say_unknown_role(snapshot, role)
     asked = _asked(snapshot, role, model)
     if strategy is not None:
         _check_strategy(strategy, [known for _, _, known in asked])

@@ -1,4 +1,4 @@
-"""Which logs a report reads: those named, else the usual folders while there is no ledger."""
+"""Which logs a report reads: those named, else the usual folders while the ledger is empty."""
 
 import os
 from collections.abc import Sequence
@@ -6,21 +6,25 @@ from pathlib import Path
 from typing import Annotated, TypeAlias
 
 import typer
-from sqlalchemy import make_url
 
+from cli.ledger import has_turns, open_ledger
+from cli.options import log_path
 from cli.output import say
 from compactuary.errors import InputError
-from ledger.database import DB_VARIABLE, database_url
+from ledger.database import DB_VARIABLE, missing_file
 from ledger.readers.discovery import usual_folders
 
 __all__ = ["LogPaths", "paths_to_read"]
+
 
 LogPaths: TypeAlias = Annotated[
     list[Path] | None,
     typer.Argument(
         help="Log files or folders, of which nothing is kept. Default: the ledger, or the "
-        "usual folders while there is none.",
+        "usual folders while it is empty.",
         show_default=False,
+        parser=log_path,
+        metavar="[PATHS]...",
     ),
 ]
 
@@ -51,10 +55,14 @@ def paths_to_read(paths: Sequence[Path] | None, db: str | None) -> list[Path]:
         return list(paths)
     if db is not None or os.environ.get(DB_VARIABLE):
         return []
-    file = make_url(database_url()).database
-    if file and Path(file).exists():
-        return []
     found = usual_folders()
-    if found:
-        say(f"no ledger yet, so logs are read: {', '.join(map(str, found))}")
+    if not found:
+        return []
+    why = "no ledger yet"
+    if missing_file() is None:
+        with open_ledger(None) as engine:
+            if has_turns(engine):
+                return []
+        why = "the ledger is empty"
+    say(f"{why}, so logs are read: {', '.join(map(str, found))}")
     return found

@@ -7,7 +7,7 @@ import typer
 
 from compactuary.errors import InputError
 
-__all__ = ["AsJson", "Db", "From", "SkipCorrupt", "ages_of"]
+__all__ = ["AsJson", "Db", "From", "SkipCorrupt", "ages_of", "log_path"]
 
 Db = Annotated[
     str | None,
@@ -18,6 +18,23 @@ Db = Annotated[
         show_default=False,
     ),
 ]
+
+
+def log_path(given: str) -> Path:
+    """Return the path of logs that a word names.
+
+    Raises
+    ------
+    InputError
+        If it is empty, as a variable is that nobody set: `Path` takes it for the current folder.
+    """
+    if not given:
+        raise InputError(
+            "is empty", where="PATH", value=given, remedy="Name a file or folder; . is this one"
+        )
+    return Path(given)
+
+
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 From = Annotated[
     list[Path] | None,
@@ -26,6 +43,8 @@ From = Annotated[
         help="Read this log file or folder instead of a ledger, and keep nothing of it; may be "
         "repeated.",
         show_default=False,
+        parser=log_path,
+        metavar="PATH",
     ),
 ]
 SkipCorrupt = Annotated[

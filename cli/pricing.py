@@ -1,5 +1,7 @@
 """Whose prices an audit goes by: each compaction's own model's, another one's, or weights."""
 
+from datetime import UTC, datetime
+
 from backtest.audit import Pricing
 from cli.weights import weights_of
 from compactuary.errors import InputError
@@ -16,11 +18,17 @@ def pricing_of(model: str | None, weight: list[str] | None) -> Pricing:
     ------
     InputError
         If both are given, or a weight is wrong.
+    UnknownPriceError
+        If no price is known for the model: of it alone nothing could be told. Where none is named,
+        a compaction whose own model is unpriced stays in the report, as such.
     """
     check_one_price(model, weight)
     weights = weights_of(weight)
     if weights is None:
-        return Pricing(GenaiPriceBook(), model)
+        book = GenaiPriceBook()
+        if model is not None:
+            book.prices(model, at=datetime.now(UTC), context_tokens=0)
+        return Pricing(book, model)
     return Pricing(GenaiPriceBook(), weights=weights_from(weights))
 
 

@@ -21,7 +21,7 @@ def prompt_command() -> None:
     """Judge prompts that compact conversations."""
 
 
-@prompt_app.command("check")
+@prompt_app.command("check", short_help="Name what a summary made with a prompt will lose.")
 def check_command(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A text file with the prompt.")],
     item: Annotated[

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import Connection
 
 from cli.ledger import open_ledger
+from cli.no_logs import told_no_logs
 from cli.output import say
 from compactuary.errors import InputError
 from ledger.database import reading
@@ -116,7 +117,7 @@ def _counter(reports: "list[FileReport]", paths: Sequence[Path]) -> "Callable[[F
 
 
 def _tell_skipped(reports: "Sequence[FileReport]") -> None:
-    """Say what is not in the tables: unreadable lines, empty files, files of no known format."""
+    """Say what is not in the tables: unreadable lines, empty files, files that are no logs."""
     lines = [where for report in reports for where in report.skipped]
     if lines:
         say(f"skipped {len(lines):,} lines that are no records, first {lines[0]}")
@@ -126,4 +127,4 @@ def _tell_skipped(reports: "Sequence[FileReport]") -> None:
         say(f"skipped {len(empty):,} empty files, first {empty[0]}")
     strange = [report.path for report in reports if report.outcome == "unrecognised"]
     if strange:
-        say(f"skipped {len(strange):,} files of an unknown format, first {strange[0]}")
+        say(told_no_logs(strange))

@@ -80,7 +80,7 @@ def serve_command(
     _set_up_workers(refresh_seconds, traces=traces)
     logs = log_config(log_format, log_level, os.environ)
     url = database_url(db)
-    with open_ledger(db) as engine:
+    with open_ledger(db, make=True) as engine:
         where = shown_url(engine)
         _refuse_public(host, engine)
     _refuse_taken(host, port)

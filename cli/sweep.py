@@ -26,7 +26,7 @@ _ONE_EACH = "Counts with commas between them"
 
 def sweep_command(
     documents: Annotated[
-        str, typer.Option(help="Injected documents: counts with commas between them.")
+        str, typer.Option(help="Injected documents: counts up to 500, with commas between them.")
     ] = "0,10,25,50",
     arms: Annotated[
         str | None,
@@ -88,9 +88,10 @@ def sweep_command(
         say(f"{provider}'s {name} writes {len(plan.settings())} reports, 30 requests each or more")
     found = sweep(answers, prices, plan, _say_run)
     _say_done()
-    _print(found, provider, name, as_json=as_json, trace=trace)
+    # Before anything is printed: whoever reads the first lines alone ends this process.
     if plot is not None:
         _draw(found, provider, name, plot)
+    _print(found, provider, name, as_json=as_json, trace=trace)
 
 
 def _prices(name: str, provider: str, threshold_tokens: int) -> Prices:

@@ -110,12 +110,12 @@ def table_command(
     if life_table:
         _check_life_table(role, at, by_model=by_model)
     form = ReportFormat.JSON if as_json else how
+    line = _line(break_even, model, context, by_model=by_model)
     with open_report(db, from_, skip_corrupt=skip_corrupt) as connection:
-        line = _line(break_even, model, context, by_model=by_model)
         if line is None:
             # JSON tells no break-even, and so needs no prices.
             silent = form is ReportFormat.JSON and save is None
-            line = Line({}) if silent else _priced(commonest_model(connection), context)
+            line = Line({}) if silent else _of_the_ledger(commonest_model(connection), context)
         lives = role_lives(
             connection,
             role,
@@ -177,13 +177,17 @@ def _line(given: float | None, model: str | None, context: int, *, by_model: boo
     return Line(None, f"Break-evens: each row's model, {context:,} tokens.") if by_model else None
 
 
-def _priced(model: str | None, context: int) -> Line:
+def _of_the_ledger(model: str | None, context: int) -> Line:
     if model is None:
         return Line({}, "No model in the ledger, so no break-even: name one with --model.")
     try:
-        quoted = model_quote(model, context)
+        return _priced(model, context)
     except UnknownPriceError:
         return Line({}, f"No price is known for {model}: give --break-even.")
+
+
+def _priced(model: str, context: int) -> Line:
+    quoted = model_quote(model, context)
     value = break_even_requests(quoted.cost, quoted.saving)
     if value is None:
         return Line({}, f"A compaction of {context:,} tokens saves nothing with {model}.")
@@ -215,7 +219,8 @@ def _json_row(
         "role": row.role,
         "turns": row.turns,
         "mean": life.overall_mean,
-        "p50": life.median(0),
+        "p50": life.whole_median.calls,
+        "p50_extrapolated": life.whole_median.extrapolated,
         "m": {age: at.mean for age, at in rows.items()},
         "lower": {age: at.lower for age, at in rows.items()},
         "upper": {age: at.upper for age, at in rows.items()},

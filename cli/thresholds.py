@@ -10,15 +10,18 @@ import typer
 from cli.ledger import open_ledger
 from cli.options import AsJson, Db
 from cli.output import print_json
-from cli.snapshot import current_snapshot
+from cli.snapshot import current_snapshot, say_unknown_role
+from compactuary.errors import InputError
 from policy.prices import GenaiPriceBook
-from policy.question import Question
+from policy.question import KINDS, Question
 from policy.served_thresholds import CONTEXT_TOKENS, asked_thresholds, served_thresholds
 from policy.threshold_book import Compiled, compile_thresholds
 
 __all__ = ["thresholds_command"]
 
 _AGES = (0, 1, 2, 5, 10, 20, 40, 80)
+# Another model's summary needs that model's name, which nothing here takes.
+_KINDS = tuple(kind for kind in KINDS if kind != "separate")
 
 
 def thresholds_command(
@@ -51,11 +54,15 @@ def thresholds_command(
         unit=unit,
         context_tokens=context_tokens,
     )
+    if kind not in _KINDS:
+        remedy = f"Known: {', '.join(_KINDS)}"
+        raise InputError("is not known", where="kind", value=kind, remedy=remedy)
     with open_ledger(db) as engine:
         snapshot = current_snapshot(engine)
     prices, now = GenaiPriceBook(), datetime.now(UTC)
     key = asked_thresholds(question, snapshot, prices, at=now)
     made = compile_thresholds(key.rule, question, snapshot, prices, at=now)
+    say_unknown_role(snapshot, role)
     served = served_thresholds(key, Compiled(made, snapshot.version), question, snapshot)
     if as_json:
         print_json(served)

@@ -6,6 +6,7 @@ from importlib.util import find_spec
 
 from compactuary import __version__
 from compactuary.errors import MissingExtraError
+from compactuary.interrupt import CODE, leave_at_once
 
 __all__ = ["EXTRA_OF_COMMAND", "main"]
 
@@ -47,7 +48,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        The exit code: 0 done, 1 the ledger refused, 2 wrong words or a missing extra.
+        The exit code: 0 done, 1 the ledger refused, 2 wrong words or a missing extra, 130 stopped
+        by Ctrl-C.
 
     Raises
     ------
@@ -55,6 +57,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         A module inside an installed package is missing: a damaged install, not a missing extra.
     """
     words = list(sys.argv[1:] if argv is None else argv)
+    if argv is None:
+        # This process is the command's own.
+        leave_at_once()
+    try:
+        return _run(words)
+    except KeyboardInterrupt:
+        sys.stderr.write("stopped\n")
+        return CODE
+
+
+def _run(words: Sequence[str]) -> int:
     if words == ["--version"]:
         sys.stdout.write(f"compactuary {__version__}\n")
         return 0

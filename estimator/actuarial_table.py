@@ -39,7 +39,7 @@ def life_table_rows(table: LifeTable, ages: Sequence[int] | None = None) -> list
         If an age is negative or not whole.
     """
     rows = map(table.at, range(table.tail_age + 1) if ages is None else ages)
-    medians = table.medians
+    medians = _medians(table)
     return [
         {
             "age": row.age,
@@ -50,7 +50,7 @@ def life_table_rows(table: LifeTable, ages: Sequence[int] | None = None) -> list
             "m": row.mean,
             "lower": row.lower,
             "upper": row.upper,
-            "median": int(medians[min(row.age, table.tail_age)]),
+            "median": medians[min(row.age, table.tail_age)],
             "extrapolated": row.extrapolated,
         }
         for row in rows
@@ -105,11 +105,12 @@ def actuarial_table(
             remedy="Give the turns to start with, such as 100000",
         )
     rows = _rows(table, radix)
+    whole = table.whole_median.text
     return ReportTable(
         columns=_COLUMNS,
         data=rows,
         heads=("x", "l", "d", "q", "p", "e", "m", f"{table.level:.0%}", "p50", "n", "ended"),
-        cells=tuple(map(_cells, rows)),
+        cells=tuple(_cells(row, None if number else whole) for number, row in enumerate(rows)),
         caption=_caption(table, role, unit, half_life_turns),
         text_columns=0,
     )
@@ -129,7 +130,7 @@ def _rows(table: LifeTable, radix: float) -> tuple[tuple[Value, ...], ...]:
         table.mean,
         table.lower,
         table.upper,
-        table.medians,
+        np.array(_medians(table)),
         table.at_risk,
         np.where(open_, table.ends, table.ended),
         open_,
@@ -137,7 +138,12 @@ def _rows(table: LifeTable, radix: float) -> tuple[tuple[Value, ...], ...]:
     return tuple(zip(*(column.tolist() for column in columns), strict=True))
 
 
-def _cells(row: tuple[Value, ...]) -> tuple[Cell, ...]:
+def _medians(table: LifeTable) -> list[int]:
+    """Median residual lives up to τ; at age 0 that of whole turns, as the note's table has it."""
+    return [table.whole_median.calls, *table.medians[1:].tolist()]
+
+
+def _cells(row: tuple[Value, ...], whole_median: str | None) -> tuple[Cell, ...]:
     age, living, ending, rate, go_on, curtate, mean, lower, upper, median, at_risk, ended, last = (
         row
     )
@@ -150,7 +156,7 @@ def _cells(row: tuple[Value, ...]) -> tuple[Cell, ...]:
         f"{curtate:,.2f}",
         f"{mean:,.2f}",
         f"{lower:,.1f}–{upper:,.1f}",
-        f"{median:,}",
+        whole_median or f"{median:,}",
         f"{at_risk:,.0f}",
         f"{ended:,.0f}",
     )

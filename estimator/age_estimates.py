@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from estimator.exposure import Cells, Exposure, exposure_by_age
+from estimator.exposure import Cells, Exposure, exposure_by_age, hazard_by_age
 from estimator.interval import mean_interval
 from estimator.mean_residual_life import backward_recursion
 from estimator.student_t import check_level
@@ -54,6 +54,8 @@ class AgeEstimates(NamedTuple):
         τ of each role.
     exposure : Exposure
         Up to the longest τ; what a role has past its own τ is its raw exposure there.
+    whole_exposure : Exposure
+        Up to the last age that any turn reaches.
     hazard : ndarray of float, shape (roles, ages)
         d/n, 0 where nobody was at risk; from τ on that of the open interval, 1/m(τ).
     mean, variance, ends_effective, lower, upper : ndarray of float, shape (roles, ages)
@@ -62,6 +64,7 @@ class AgeEstimates(NamedTuple):
 
     tail_age: NDArray[np.int64]
     exposure: Exposure
+    whole_exposure: Exposure
     hazard: NDArray[np.float64]
     mean: NDArray[np.float64]
     variance: NDArray[np.float64]
@@ -84,12 +87,12 @@ def age_estimates(cells: Cells, thresholds: Thresholds) -> AgeEstimates:
     -----
     The model, §2.
     """
-    exposure = exposure_by_age(cells)
-    tail_age = _tail_age(exposure, thresholds)
-    exposure = exposure.until(int(tail_age.max()) + 1)
+    whole = exposure_by_age(cells)
+    tail_age = _tail_age(whole, thresholds)
+    exposure = whole.until(int(tail_age.max()) + 1)
     tail_mean, tail_variance = _open_interval(cells, tail_age)
     past = np.arange(exposure.at_risk.shape[1]) >= tail_age[:, None]
-    hazard = _hazard(exposure)
+    hazard = hazard_by_age(exposure.ended, exposure.at_risk)
     mean = _recursion(past, np.float64(1.0), 1.0 - hazard, tail_mean)
     variance = _recursion(
         past, _variance_step(hazard, mean, exposure), (1.0 - hazard) ** 2, tail_variance
@@ -100,7 +103,7 @@ def age_estimates(cells: Cells, thresholds: Thresholds) -> AgeEstimates:
     ends_effective = _held(exposure.ends_effective, past, tail_age) if weighted else ends
     lower, upper = mean_interval(mean, variance, ends_effective, thresholds.level)
     return AgeEstimates(
-        tail_age, exposure, hazard, mean, variance, ends, ends_effective, lower, upper
+        tail_age, exposure, whole, hazard, mean, variance, ends, ends_effective, lower, upper
     )
 
 
@@ -125,12 +128,6 @@ def _open_interval(
     squared = weight if cells.squared is None else cells.squared[passes]
     spread = squared * (calls - mean[role] * ended) ** 2
     return mean, np.bincount(role, spread, cells.roles) / ends**2
-
-
-def _hazard(exposure: Exposure) -> NDArray[np.float64]:
-    somebody = exposure.at_risk > 0
-    zero = np.zeros(exposure.ended.shape)
-    return np.divide(exposure.ended, exposure.at_risk, out=zero, where=somebody)
 
 
 def _variance_step(

@@ -143,6 +143,11 @@ def exposure_by_age(cells: Cells) -> Exposure:
     )
 
 
+def hazard_by_age(ended: NDArray[np.float64], at_risk: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Give d/n, 0 where nobody was at risk."""
+    return np.divide(ended, at_risk, out=np.zeros(ended.shape), where=at_risk > 0)
+
+
 def _sums(
     cells: Cells, size: _Sizes, ages: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:

@@ -14,6 +14,7 @@ from estimator.histogram import Histogram
 from estimator.interval import log_mean_variance
 from estimator.mean_residual_life import mean_residual_life
 from estimator.turn_rows import whole_number
+from estimator.whole_median import WholeMedian, observed_median
 
 __all__ = ["AgeRow", "LifeTable", "life_table", "mean_residual_life"]
 
@@ -92,6 +93,9 @@ class LifeTable:
         Turns known to have made a call, or their weight.
     level : float
         Two-sided level of the interval.
+    observed_median : int or None
+        The Kaplan-Meier median of whole turns, in calls, also where it lies past τ; None where
+        the turns are too few, or too many of them cut, to tell. See `whole_median`.
     sessions : ndarray of int64, shape (τ + 1,), or None
         Sessions with an end beyond the age, which the interval rests on in place of D; None
         where turns are taken as independent. See `clustering`.
@@ -113,6 +117,7 @@ class LifeTable:
     turns: float
     turns_with_a_call: float
     level: float
+    observed_median: int | None = None
     sessions: NDArray[np.int64] | None = None
 
     @property
@@ -140,6 +145,13 @@ class LifeTable:
     def medians(self) -> NDArray[np.int64]:
         """The median residual life at every age up to τ, in calls; computed on access."""
         return median_by_age(self.hazard[:-1], float(self.mean[-1]))
+
+    @property
+    def whole_median(self) -> WholeMedian:
+        """The median of whole turns as tables print it: observed, else that of the open tail."""
+        if self.observed_median is not None:
+            return WholeMedian(self.observed_median, extrapolated=False)
+        return WholeMedian(self.median(0), extrapolated=True)
 
     def at(self, age: int) -> AgeRow:
         """Read the table at any age.
@@ -356,6 +368,9 @@ def _table(histogram: Histogram, thresholds: Thresholds) -> LifeTable:
         turns=histogram.turns,
         turns_with_a_call=histogram.turns_with_a_call,
         level=thresholds.level,
+        observed_median=observed_median(
+            estimates.whole_exposure.ended[0], estimates.whole_exposure.at_risk[0]
+        ),
     )
 
 

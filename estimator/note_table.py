@@ -26,7 +26,7 @@ NOTE_AGES = (0, 5, 10, 20, 40)
 UNITS = {"tool_calls": "tool calls", "requests": "requests"}
 """The units of a table, with the words for them."""
 
-_FIGURES = ("turns", "mean", "p50", "requests_per_call", "break_even_requests")
+_FIGURES = ("turns", "mean", "p50", "p50_extrapolated", "requests_per_call", "break_even_requests")
 _AT_AN_AGE = ("m", "lower", "upper", "at_risk", "extrapolated", "pays")
 
 
@@ -141,9 +141,10 @@ def note_table(
     Returns
     -------
     ReportTable
-        Columns role, (model,) turns, mean, p50, requests_per_call, break_even_requests and, for
-        each age i, m_i, lower_i, upper_i, at_risk_i, extrapolated_i, pays_i. Cells above the
-        row's break-even are bold, those past the open tail carry a ~.
+        Columns role, (model,) turns, mean, p50, p50_extrapolated, requests_per_call,
+        break_even_requests and, for each age i, m_i, lower_i, upper_i, at_risk_i,
+        extrapolated_i, pays_i. Cells above the row's break-even are bold, those past the open
+        tail carry a ~, and so does a p50 that the turns are too few or too often cut to show.
 
     Raises
     ------
@@ -190,11 +191,11 @@ def _data(role: RoleLife, ages: Sequence[int], *, by_model: bool) -> tuple[Value
     line = role.break_even_requests
     terms = (role.requests_per_call, None if line is None else float(line))
     if role.life is None:
-        return (*names, role.turns, None, None, *terms, *[None] * len(_AT_AN_AGE) * len(ages))
+        return (*names, role.turns, None, None, None, *terms, *[None] * len(_AT_AN_AGE) * len(ages))
     values: list[Value] = []
     for row in map(role.life.at, ages):
         values += [row.mean, row.lower, row.upper, row.at_risk, row.extrapolated, _pays(role, row)]
-    return (*names, role.turns, role.life.overall_mean, role.life.median(0), *terms, *values)
+    return (*names, role.turns, role.life.overall_mean, *role.life.whole_median, *terms, *values)
 
 
 def _cells(
@@ -208,7 +209,7 @@ def _cells(
     own = [Cell("" if line is None else f"{line:,.1f}")] if own_line else []
     if role.life is None:
         return (*cells, Cell(""), Cell(""), *own, *[Cell("")] * len(ages))
-    cells += [Cell(f"{role.life.overall_mean:,.1f}"), Cell(f"{role.life.median(0):,}"), *own]
+    cells += [Cell(f"{role.life.overall_mean:,.1f}"), Cell(role.life.whole_median.text), *own]
     for row in map(role.life.at, ages):
         text = f"{row.mean:,.1f}" + "~" * row.extrapolated
         more = f"({row.lower:,.1f}–{row.upper:,.1f}; {row.at_risk:,.0f})" if detail else ""
@@ -231,6 +232,8 @@ def _caption(
     if any(role.requests_per_call is not None for role in rows) and unit == "tool_calls":
         told.append("Tool calls become requests by the role's own ratio, 1 where none is known.")
     told.append("~: past the open tail, where m is constant.")
+    if any(role.life is not None and role.life.whole_median.extrapolated for role in rows):
+        told.append("~ at p50: too many turns are cut to see it, so it is the open tail's.")
     if any(role.life is not None and role.life.sessions is not None for role in rows):
         told.append("Intervals take turns of one session as alike.")
     if half_life is None:

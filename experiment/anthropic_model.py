@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from typing import Any
+from weakref import finalize
 
 from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, ToolMessage
 
@@ -34,8 +35,10 @@ class AnthropicModel:
     """
 
     def __init__(self, name: str) -> None:
-        self._sdk = sdk_of("anthropic", ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"))
+        self._sdk = sdk_of("anthropic")
         self._client: Any = self._sdk.Anthropic(max_retries=MOST_RETRIES)
+        # Its connections are left open between requests, and end with the model.
+        finalize(self, self._client.close)
         self._name = name
 
     def answer(self, messages: Sequence[BaseMessage], *, with_tools: bool = True) -> Reply:

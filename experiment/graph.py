@@ -25,12 +25,22 @@ from experiment.quality import Quality, quality_of
 from experiment.tools import tools_of
 from policy.prices import Prices
 
-__all__ = ["LEAST_THRESHOLD", "MOST_CALLS", "ReportRun", "Setting", "build_graph", "run_report"]
+__all__ = [
+    "LEAST_THRESHOLD",
+    "MOST_CALLS",
+    "MOST_DOCUMENTS",
+    "ReportRun",
+    "Setting",
+    "build_graph",
+    "run_report",
+]
 
 #: An agent that loses what it looks up as fast as it finds it is stopped here, in each section.
 MOST_CALLS = 60
 #: Tools, system prompt, a summary and the documents of one reading fit into it.
 LEAST_THRESHOLD = 5_000
+#: Five runs of so many took half a minute together; what is to be seen is there with 50.
+MOST_DOCUMENTS = 500
 
 
 class ReportState(MessagesState):
@@ -62,7 +72,7 @@ class Setting:
     arm : str
         One of `experiment.arms.ARMS`.
     documents : int
-        Injected documents.
+        Injected documents, up to `MOST_DOCUMENTS`.
     threshold_tokens : int
         Context past which the arm compacts.
     seed : int
@@ -71,7 +81,7 @@ class Setting:
     Raises
     ------
     InputError
-        There is no such arm, the documents are negative, or the threshold leaves no room to work.
+        There is no such arm, the documents are too many, or the threshold leaves no room.
     """
 
     arm: str
@@ -87,9 +97,9 @@ class Setting:
                 value=self.arm,
                 remedy=f"Choose among {', '.join(ARMS)}",
             )
-        if self.documents < 0:
+        if not 0 <= self.documents <= MOST_DOCUMENTS:
             raise InputError(
-                "must not be negative",
+                f"is not from 0 to {MOST_DOCUMENTS}",
                 where="--documents",
                 value=self.documents,
                 remedy="Give how many documents to inject, such as 0,10,25,50",

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from typing import Any
+from weakref import finalize
 
 from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, ToolMessage
 
@@ -31,8 +32,10 @@ class OpenAIModel:
     """
 
     def __init__(self, name: str) -> None:
-        self._sdk = sdk_of("openai", ("OPENAI_API_KEY",))
+        self._sdk = sdk_of("openai")
         self._client: Any = self._sdk.OpenAI(max_retries=MOST_RETRIES)
+        # Its connections are left open between requests, and end with the model.
+        finalize(self, self._client.close)
         self._name = name
 
     def answer(self, messages: Sequence[BaseMessage], *, with_tools: bool = True) -> Reply:

@@ -1,7 +1,7 @@
 """A provider's SDK: there or missing, with a key or without."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from types import ModuleType
@@ -16,35 +16,42 @@ MOST_OUTPUT_TOKENS = 8_000
 MOST_RETRIES = 6
 
 
-def sdk_of(provider: str, key_variables: Sequence[str]) -> ModuleType:
+#: Where each provider's SDK looks for a key.
+_KEYS = {
+    "anthropic": ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"),
+    "openai": ("OPENAI_API_KEY",),
+}
+
+
+def sdk_of(provider: str, option: str = "--provider") -> ModuleType:
     """Return a provider's SDK, once it is certain that a key is set.
 
     Parameters
     ----------
-    provider : str
+    provider : {'anthropic', 'openai'}
         Name of the package, and of the extra that brings it.
-    key_variables : sequence of str
-        Variables of the environment in which the SDK looks for a key.
+    option : str
+        What named the provider on the command line, for messages; default ``--provider``.
 
     Raises
     ------
     MissingExtraError
         The package is not installed.
     InputError
-        No such variable is set.
+        No variable that holds its key is set.
     """
     try:
         sdk = import_module(provider)
     except ModuleNotFoundError as error:
         raise MissingExtraError(
-            f"--provider {provider} needs the package {provider}",
+            f"{option} {provider} needs the package {provider}",
             remedy=f'Install it with: pip install "compactuary[{provider}]"',
         ) from error
-    if not any(os.environ.get(name) for name in key_variables):
+    if not any(os.environ.get(name) for name in _KEYS[provider]):
         raise InputError(
             "is not set",
-            where=key_variables[0],
-            remedy=f"Set it to a key of {provider}'s, or run without --provider",
+            where=_KEYS[provider][0],
+            remedy=f"Set it to a key of {provider}'s, or run without {option}",
         )
     return sdk
 

@@ -91,13 +91,18 @@ def backup(ledger: Path, file: Path, *, force: bool = False) -> str:
     Raises
     ------
     InputError
-        If the copy would replace a file and ``force`` is not set, or the ledger itself.
+        If the copy would replace a file and ``force`` is not set, or the ledger itself, or its
+        folder does not exist.
     LedgerError
         If the ledger can't be read, or the copy not be written.
     """
     if not ledger.is_file():
         raise LedgerError(
             "there is no ledger", where=str(ledger), remedy="Name another one with --db."
+        )
+    if not file.parent.is_dir():
+        raise InputError(
+            "no such folder", where=str(file.parent), remedy="Make it, or name another file."
         )
     _refuse_existing(file, force=force)
     if file.exists() and file.samefile(ledger):

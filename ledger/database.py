@@ -17,6 +17,7 @@ __all__ = [
     "DB_VARIABLE",
     "connect",
     "database_url",
+    "missing_file",
     "open_engine",
     "reading",
     "shown_url",
@@ -46,6 +47,32 @@ def database_url(given: str | None = None) -> str:
     if chosen.startswith(("postgres://", "postgresql://")):
         return "postgresql+psycopg://" + chosen.split("://", 1)[1]
     return chosen
+
+
+def missing_file(given: str | None = None) -> Path | None:
+    """Return the SQLite file that a ledger would be in, if it is not there.
+
+    Parameters
+    ----------
+    given : str, optional
+        As `database_url` takes it.
+
+    Returns
+    -------
+    Path or None
+        None where there is a file, and for whatever is no file: a server, or a ledger in memory.
+    """
+    url = database_url(given)
+    if not url.startswith("sqlite"):
+        return None
+    try:
+        file = make_url(url).database
+    except ArgumentError:
+        return None
+    # SQLite's own URIs name a file with parameters behind it.
+    if not file or file == ":memory:" or file.startswith("file:") or Path(file).exists():
+        return None
+    return Path(file)
 
 
 def open_engine(given: str | None = None) -> Engine:

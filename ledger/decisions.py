@@ -12,7 +12,7 @@ from ledger.among import among
 from ledger.batch import forked
 from ledger.schema import decisions, requests, tool_calls, turns
 
-__all__ = ["DecisionMade", "Logged", "Outcome", "read_decisions", "write_decisions"]
+__all__ = ["DecisionMade", "Logged", "Outcome", "asking_roles", "read_decisions", "write_decisions"]
 
 #: Turns looked up at once.
 _CHUNK = 2000
@@ -173,6 +173,11 @@ def _insert(dialect: str, rows: int) -> str:
         f"INSERT INTO {decisions.name} ({', '.join(DecisionMade._fields)}) "  # noqa: S608 - own names
         f"VALUES {', '.join([row] * rows)} ON CONFLICT (decision_id) DO NOTHING"
     )
+
+
+def asking_roles(connection: Connection) -> list[str]:
+    """Return the roles that logged decisions name, sorted."""
+    return sorted(connection.scalars(select(decisions.c.role).distinct()))
 
 
 def read_decisions(

@@ -87,7 +87,7 @@ class Inputs(NamedTuple):
         return going_on / (going_on + over) if going_on else 0.0
 
 
-def inputs_of(question: Question, known: Parameters, strategy: str) -> Inputs:
+def inputs_of(question: Question, known: Parameters, strategy: str, otherwise: str) -> Inputs:
     """Return the inputs of one question.
 
     Parameters
@@ -96,10 +96,10 @@ def inputs_of(question: Question, known: Parameters, strategy: str) -> Inputs:
         What it gives goes before what was learned.
     known : Parameters
         Of the role asked about.
-    strategy : str
-        The kind of compaction whose parameters count.
+    strategy, otherwise : str
+        Whose parameters count, and whose where nothing was learned of that strategy.
     """
-    parameters = (*_OF_COMPACTION(known.compaction(strategy)), *_OF_ROLE(known))
+    parameters = (*_OF_COMPACTION(known.compaction(strategy, otherwise)), *_OF_ROLE(known))
     asked = _ASKED(question)
     values: list[float] = []
     origins = {"instruction_tokens": "assumed"}

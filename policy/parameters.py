@@ -130,9 +130,25 @@ class Parameters:
         default_factory=lambda: {DEFAULT_STRATEGY: CompactionParameters()}
     )
 
-    def compaction(self, strategy: str = DEFAULT_STRATEGY) -> CompactionParameters:
-        """Return what is known of a strategy; one never seen is taken for a summary."""
-        return self.compactions.get(strategy) or self.compactions[DEFAULT_STRATEGY]
+    def compaction(
+        self, strategy: str = DEFAULT_STRATEGY, otherwise: str = DEFAULT_STRATEGY
+    ) -> CompactionParameters:
+        """Return what is known of a strategy.
+
+        Parameters
+        ----------
+        strategy : str
+        otherwise : str
+            Whose parameters stand in for a strategy never seen: that of its kind. Where that was
+            not seen either, a summary stands in, but not for clearing: that reads nothing in again
+            until it is seen to, and keeps the prefix.
+        """
+        found = self.compactions.get(strategy) or self.compactions.get(otherwise)
+        if found is not None:
+            return found
+        if otherwise == "clear":
+            return CompactionParameters(otherwise, cached_after_tokens=self.prefix_tokens)
+        return self.compactions[DEFAULT_STRATEGY]
 
     def pause_exceeds(self, seconds: float) -> float | None:
         """Return P(pause > seconds) of sessions that go on, or None while none was seen."""

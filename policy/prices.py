@@ -291,6 +291,6 @@ def _unknown(model: str, provider: str | None, problem: str) -> UnknownPriceErro
         problem + whose,
         where="model",
         value=model,
-        remedy="Name its provider, give weights, or put its prices into the file that "
-        "COMPACTUARY_PRICES names",
+        remedy="Check its spelling, name its provider, give weights where they are taken, or put "
+        "its prices into the file that COMPACTUARY_PRICES names (docs/prices.md)",
     )

@@ -71,7 +71,7 @@ class Question:
         prompt; no call; or the provider, at what the ledger has seen it cost.
     strategy : str, optional
         Whose sizes count, as the ledger names strategies; 'clear' for that kind, 'server_side'
-        for that, 'summary' otherwise.
+        for that, 'summary' otherwise. The same stand in for a strategy that the ledger never saw.
     summary_model : str, optional
         Who summarizes where that is another model; needed for 'separate' and quoted beside.
     context_after_tokens, prefix_tokens, summary_output_tokens : int, optional
@@ -175,7 +175,7 @@ def _check_words(question: Question) -> None:
     for name, known in _CHOICES:
         value = getattr(question, name)
         if value not in known and not (name == "rule" and value is None):
-            raise _wrong(name, value, "is not known", f"Known {name}s: {', '.join(known)}")
+            raise _wrong(name, value, "is not known", f"Known: {', '.join(known)}")
     for name in _NAMES:
         value = getattr(question, name)
         if value is not None and (not isinstance(value, str) or not value):
@@ -199,14 +199,15 @@ _COUNTS = (
     "window_tokens",
     "useless_compactions",
 )
-_AMOUNTS = (
-    "cost",
-    "saving",
-    "idle_seconds",
-    "growth_tokens",
-    "quality_cost",
-    "requests_after_turn",
-)
+# What each amount is counted in.
+_AMOUNTS = {
+    "cost": "base tokens",
+    "saving": "base tokens per request",
+    "idle_seconds": "seconds",
+    "growth_tokens": "tokens per request",
+    "quality_cost": "base tokens",
+    "requests_after_turn": "a mean number of requests",
+}
 
 
 def _check_count(name: str, value: object) -> None:
@@ -217,7 +218,7 @@ def _check_count(name: str, value: object) -> None:
 def _check_amount(name: str, value: float) -> None:
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if not number or not math.isfinite(value) or not 0 <= value <= _LARGEST:
-        raise _wrong(name, value, "must be a number from 0 to 10^12", "Give base tokens")
+        raise _wrong(name, value, "must be a number from 0 to 10^12", f"Give {_AMOUNTS[name]}")
     if name == "saving" and not value:
         raise _wrong(
             name, value, "leaves nothing to decide", "Give a positive number, or leave it out"

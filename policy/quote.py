@@ -143,7 +143,8 @@ def quote(question: Question, price_book: PriceBook, known: Parameters, *, at: d
     Reference: the model, §3. At the end of a turn, and while idle, the next request comes only
     with probability q_s: what it would pay is weighed by that.
     """
-    inputs = inputs_of(question, known, question.strategy or _STRATEGY_OF[question.kind])
+    of_kind = _STRATEGY_OF[question.kind]
+    inputs = inputs_of(question, known, question.strategy or of_kind, of_kind)
     cost, saving = question.cost, question.saving
     if cost is not None and saving is not None:
         window, ttl = _window(question, price_book, at)

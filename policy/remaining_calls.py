@@ -25,14 +25,16 @@ def remaining_calls(table: RoleTable, ages: Sequence[int] = DEFAULT_AGES) -> dic
     dict
         ``role, turns, mean, p50`` and, by age as text, ``m``, ``lower``, ``upper``, ``at_risk``;
         ``extrapolated`` lists the ages beyond the table's open tail. ``mean`` and ``p50`` are of
-        turns with at least one call.
+        turns with at least one call; ``p50_extrapolated`` tells that too many of them are cut to
+        see the median, so that ``p50`` is that of the open tail.
     """
     rows = {str(age): table.remaining(age) for age in ages}
     return {
         "role": table.role,
         "turns": table.turns,
         "mean": table.expected[0],
-        "p50": table.median(0),
+        "p50": table.whole_median,
+        "p50_extrapolated": table.observed_median is None,
         "m": {age: row.expected for age, row in rows.items()},
         "lower": {age: row.lower for age, row in rows.items()},
         "upper": {age: row.upper for age, row in rows.items()},

@@ -92,6 +92,8 @@ class RoleTable:
         z and effective ends at each age of a blended table; empty for a raw one.
     half_life_turns : float or None
         After so many later turns of the role a turn counts half; None where all count alike.
+    observed_median : int, optional
+        The Kaplan-Meier median of whole turns, also beyond `tail_age`; None where it is not seen.
 
     Raises
     ------
@@ -117,6 +119,7 @@ class RoleTable:
     credibility: tuple[float, ...] = ()
     effective_ends: tuple[float, ...] = ()
     half_life_turns: float | None = None
+    observed_median: int | None = None
 
     def __post_init__(self) -> None:
         for name in _SERIES:
@@ -199,6 +202,11 @@ class RoleTable:
             return found - age
         return tail - age + self._tail_age_at(half / self.survival[tail])
 
+    @property
+    def whole_median(self) -> int:
+        """The median of whole turns: observed, else that of the open tail."""
+        return self.median(0) if self.observed_median is None else self.observed_median
+
     def to_payload(self) -> dict[str, Any]:
         """Return the table as plain JSON values."""
         return {name: getattr(self, name) for name in _FIELDS}
@@ -213,7 +221,9 @@ class RoleTable:
             A key is missing, or the table is impossible.
         """
         try:
-            given: dict[str, Any] = {name: payload[name] for name in _FIELDS}
+            # Tables stored by an older version don't tell their observed median.
+            given: dict[str, Any] = {name: payload[name] for name in _FIELDS if name != _NEWEST}
+            given[_NEWEST] = payload.get(_NEWEST)
             for name in (*_SERIES, *_BLENDED):
                 # A database may hand 1.0 back as 1.
                 kind = int if name in _COUNTS else float
@@ -242,6 +252,7 @@ class RoleTable:
 _SERIES = ("at_risk", "ends", "expected", "lower", "upper", "survival", "continue_probability")
 _BLENDED = ("credibility", "effective_ends")
 _COUNTS = ("at_risk", "ends")
+_NEWEST = "observed_median"
 _FIELDS = tuple(field.name for field in fields(RoleTable))
 
 

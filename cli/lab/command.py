@@ -1,5 +1,6 @@
 """``compactuary lab``: try strategies out on one and the same conversation."""
 
+import errno
 import sys
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -16,12 +17,12 @@ from cli.lab.file import open_conversation
 from cli.lab.models import SummarizerName, summarizer_named
 from cli.lab.prompt import PROMPT, history_file, lines_typed, prompt_session
 from cli.lab.session import Bench, PriceLookup, Session, State, no_prices
-from cli.lab.text import in_context, on_screen
+from cli.lab.text import counted, on_screen
 from cli.options import AsJson, Db
 from cli.output import say
 from cli.pricing import check_one_price
 from cli.weights import Weights, weights_of
-from compactuary.errors import CompactuaryError, InputError, SourceError
+from compactuary.errors import CompactuaryError, InputError, MissingExtraError, SourceError
 from policy.prices import GenaiPriceBook, Prices
 from policy.weights import weights_from
 from strategies.masking import check_masking
@@ -32,6 +33,12 @@ __all__ = ["lab_command"]
 #: What a command may fail with; the session that was stands. The last two: half a character in a
 #: text, and arguments of a call that are nested deeper than Python goes.
 _FAILURES = (CompactuaryError, OSError, UnicodeError, RecursionError)
+#: What to do about a file that can't be written, where neither disk nor rights are the matter.
+_REMEDIES = {
+    errno.ENOENT: "Name a folder that exists.",
+    errno.ENOTDIR: "Name a folder that exists.",
+    errno.ENAMETOOLONG: "Give a shorter name.",
+}
 
 
 def lab_command(
@@ -74,7 +81,7 @@ def lab_command(
 ) -> int:
     """Open a conversation, and compact, quote, compare and undo as often as you like."""
     check_one_price(model, weight)
-    check_masking()
+    _check_installed()
     lines = _given(command, script)
     opened = open_conversation(file, wire_format)
     for note in opened.notes:
@@ -93,6 +100,18 @@ def lab_command(
         if lines is None and sys.stdin.isatty():
             return _typed(session, as_json)
         return _scripted(session, sys.stdin if lines is None else lines, as_json)
+
+
+def _check_installed() -> None:
+    """Name the lab's own extra, which brings its prompt too, not the one that masks secrets."""
+    try:
+        check_masking()
+    except MissingExtraError as error:
+        missing = getattr(error.__cause__, "name", None) or "detect_secrets"
+        raise MissingExtraError(
+            f"compactuary lab needs packages that the extra 'lab' brings ({missing} is missing)",
+            remedy='Install them with: pip install "compactuary[lab]"',
+        ) from error
 
 
 def _given(command: list[str] | None, script: Path | None) -> list[str] | None:
@@ -175,7 +194,8 @@ def _print_line(value: dict[str, object]) -> None:
 
 def _told(error: Exception) -> str:
     if isinstance(error, OSError):
-        return f"{error.filename or 'output'}: {error.strerror}. Check the disk and the rights."
+        remedy = _REMEDIES.get(error.errno or 0, "Check the disk and the rights.")
+        return f"{error.filename or 'output'}: {error.strerror}. {remedy}"
     if isinstance(error, RecursionError):
         return "something is nested too deep to be shown. Look at other messages: /show N."
     return on_screen(str(error)).replace("\n", " ")
@@ -205,6 +225,6 @@ def _typed(session: Session, as_json: bool) -> int:
 
 
 def _greeting(session: Session) -> str:
-    count, tokens = in_context(session.conversation), session.context_tokens
+    told, tokens = counted(session.conversation), session.context_tokens
     name = session.conversation.wire_format.name
-    return f"{count:,} messages ({name}), {tokens:,} tokens. /help lists the commands."
+    return f"{told} ({name}), {tokens:,} tokens. /help lists the commands."

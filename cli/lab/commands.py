@@ -12,7 +12,7 @@ from cli.lab.quote import decide, quote
 from cli.lab.session import Reply, Session
 from cli.lab.show import save, show
 from cli.lab.strategies import full_line, made
-from cli.lab.text import in_context
+from cli.lab.text import counted, in_context
 from compactuary.errors import InputError
 
 __all__ = ["COMMANDS", "Command", "run_line"]
@@ -72,7 +72,7 @@ def _redo(session: Session, told: str) -> tuple[Session, Reply]:
 def _stepped(session: Session, told: str) -> tuple[Session, Reply]:
     count, tokens = in_context(session.conversation), session.context_tokens
     data = {"messages": count, "context_tokens": tokens, "steps": len(session.states) - 1}
-    return session, Reply([f"{told}; {count:,} messages, {tokens:,} tokens"], data)
+    return session, Reply([f"{told}; {counted(session.conversation)}, {tokens:,} tokens"], data)
 
 
 def _verbose(session: Session, told: str) -> tuple[Session, Reply]:

@@ -6,34 +6,56 @@ from typing import Any
 from cli.lab.session import Reply, Session
 from cli.lab.strategies import forces, full_line, made
 from cli.lab.text import headline, in_context, on_screen
+from compactuary.errors import CompactuaryError
+from ledger.usage import Usage
 from strategies.conversation import Conversation
 from strategies.extract import extract
 from strategies.result import Result
 
 __all__ = ["compact"]
 
+#: How reasons begin where something failed that was to be done; others say that it did not apply.
+_FAILURES = ("the summary call", "the transcript can't be written")
 #: Runs of untouched messages longer than this are counted, not listed.
 _LISTED = 3
 
 
 def compact(session: Session, told: str) -> tuple[Session, Reply]:
-    """Let a strategy work on the conversation; thresholds do not hold it back."""
+    """Let a strategy work on the conversation; thresholds do not hold it back.
+
+    Raises
+    ------
+    CompactuaryError
+        The summary call failed or brought nothing to use, or the transcript can't be written.
+    """
     line = full_line(session, told)
     strategy = made(session, line)
     situation = session.situation(force=forces(line))
     before = session.conversation
     result = strategy.compact(before, situation)
+    _check_done(strategy.name, result)
     after = session.with_result(line, result)
     lines = [f"{strategy.name}: {on_screen(result.reason)}"]
     if result.usage is not None:
-        usage = result.usage
-        lines.append(f"the call read {usage.context_tokens:,} tokens and wrote {usage.output:,}")
+        lines.append(_told_usage(result.usage))
     if result.summarised and session.bench.summarizer.model is extract:
         lines.append("the summary was made without a model; --summarizer names one")
     if result.changed:
         lines.append(_sizes(session, after))
         lines += _before_and_after(before, after, result) if session.verbose else []
     return after, Reply(lines, _data(session, after, line, result))
+
+
+def _check_done(name: str, result: Result) -> None:
+    if result.changed or not result.reason.startswith(_FAILURES):
+        return
+    paid = "" if result.usage is None else f"; {_told_usage(result.usage)}"
+    remedy = "The conversation is as it was."
+    raise CompactuaryError(f"{result.reason.rstrip('.')}{paid}", where=name, remedy=remedy)
+
+
+def _told_usage(usage: Usage) -> str:
+    return f"the call read {usage.context_tokens:,} tokens and wrote {usage.output:,}"
 
 
 def _sizes(before: Session, after: Session) -> str:

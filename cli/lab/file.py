@@ -63,7 +63,8 @@ def open_conversation(path: Path, wire_format: str | None = None) -> Opened:
     Raises
     ------
     SourceError
-        The file can't be read, is torn, is empty, or holds nothing of a known format.
+        The file can't be read, is torn, is empty, or holds nothing of a known format, or a message
+        that is not of the format named.
     InputError
         A message is malformed, or the format unknown.
     """
@@ -227,6 +228,28 @@ def _place(body: Mapping[str, Any]) -> str:
     return "messages" if "messages" in body else "input"
 
 
+def _check_format(path: Path, messages: Sequence[Any], wire_format: str | None) -> None:
+    """Refuse messages of another format than the one named: they would be shown as empty."""
+    if wire_format is None:
+        return
+    named = FORMATS[wire_format]
+    for index, raw in enumerate(messages):
+        own = named.tells(raw)
+        other = next((each for each in FORMATS.values() if not own and each.tells(raw)), None)
+        if other is not None or (wire_format == "claude_code" and not own and not _is_line(raw)):
+            found = "" if other is None else f": it is of {other.name}"
+            raise SourceError(
+                f"is no message of {wire_format}{found}",
+                where=f"{path}, messages[{index}]",
+                remedy="Name the format that the messages have, or leave --format out.",
+            )
+
+
+def _is_line(raw: Mapping[str, Any]) -> bool:
+    """Whether an entry could be a log's line, of a kind that nobody knows perhaps."""
+    return isinstance(raw.get("type"), str) and "role" not in raw
+
+
 def _seen(path: Path, messages: Sequence[Any], wire_format: str | None) -> Conversation:
     if wire_format is not None and wire_format not in _KNOWN_FORMATS:
         remedy = f"Known: {', '.join(_KNOWN_FORMATS)}."
@@ -239,6 +262,7 @@ def _seen(path: Path, messages: Sequence[Any], wire_format: str | None) -> Conve
     if strange is not None:
         where = f"{path}, messages[{strange}]"
         raise SourceError("is no message", where=where, remedy=_REMEDY)
+    _check_format(path, messages, wire_format)
     try:
         return see(messages, wire_format)
     except InputError as error:

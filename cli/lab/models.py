@@ -1,10 +1,10 @@
 """Who writes the lab's summaries: nobody but the conversation itself, or a provider's model."""
 
 from collections.abc import Callable
-from importlib import import_module
 from typing import Any, Literal, TypeAlias
 
-from compactuary.errors import InputError, MissingExtraError
+from compactuary.errors import InputError
+from experiment.sdk import sdk_of
 from policy.prices import Prices
 from strategies.extract import extract
 from strategies.summary import Summarizer, SummaryModel, SummaryReply, SummaryRequest
@@ -25,7 +25,8 @@ def summarizer_named(
     Parameters
     ----------
     name : {'extract', 'anthropic', 'openai'}
-        'extract' asks nobody; the others ask a provider, with the key that its SDK finds.
+        'extract' asks nobody; the others ask a provider, with the key that
+        its variable of the environment holds.
     model : str or None
         Which of the provider's models; with 'extract' whom quotes and questions name.
     prices : Prices, optional
@@ -34,7 +35,7 @@ def summarizer_named(
     Raises
     ------
     InputError
-        A provider is named, but no model.
+        A provider is named, but no model, or its key is not set.
     MissingExtraError
         The provider's SDK is not installed.
     """
@@ -43,20 +44,9 @@ def summarizer_named(
     if model is None:
         remedy = "Give --summary-model, or --model where it is the agent's own."
         raise InputError("needs a model", where="--summarizer", value=name, remedy=remedy)
-    sdk = _sdk(name)
+    sdk = sdk_of(name, "--summarizer")
     ask: Callable[[Any, str], SummaryModel] = {"anthropic": _anthropic, "openai": _openai}[name]
     return Summarizer(ask(sdk, model), prices=prices, model_name=model)
-
-
-def _sdk(name: str) -> Any:
-    try:
-        return import_module(name)
-    except ModuleNotFoundError as error:
-        raise MissingExtraError(
-            f"summaries of {name} need packages that the extra '{name}' brings "
-            f"({error.name} is missing)",
-            remedy=f'Install them with: pip install "compactuary[{name}]"',
-        ) from error
 
 
 def _anthropic(sdk: Any, model: str) -> SummaryModel:

@@ -1,11 +1,14 @@
 """The lab's ``/show`` and ``/save``: the conversation on the screen, and in a file."""
 
+import json
 import re
 
 from cli.lab.file import path_named, save_conversation
 from cli.lab.session import Reply, Session
-from cli.lab.text import headline, in_context, message_lines, table
+from cli.lab.text import counted, first_line, headline, message_lines, table
 from compactuary.errors import InputError
+from strategies.conversation import Message
+from strategies.raw_fields import kind_of
 
 __all__ = ["save", "show"]
 
@@ -46,21 +49,31 @@ def _listed(session: Session, indexes: list[int], spoken: int) -> Reply:
     behind = f", {prefix:,} of them in front of the messages" if prefix else ""
     sizes = f"{session.context_tokens:,} tokens{behind}"
     lines = [
-        f"{in_context(conversation):,} messages ({conversation.wire_format.name}), {sizes}",
+        f"{counted(conversation)} ({conversation.wire_format.name}), {sizes}",
         *table(("#", "tokens", "message"), cells, left=0),
     ]
     if len(indexes) < spoken:
         lines.append(f"{len(indexes)} of {spoken:,} messages; /show A..B lists others")
-    counts = {"messages": spoken, "context_tokens": session.context_tokens, "prefix_tokens": prefix}
-    return Reply(lines, counts | {"listed": rows})
+    counts = {"messages": spoken, "entries": len(conversation.messages)}
+    tokens = {"context_tokens": session.context_tokens, "prefix_tokens": prefix}
+    return Reply(lines, counts | tokens | {"listed": rows})
 
 
 def _whole(session: Session, index: int) -> Reply:
     message = session.conversation.messages[index]
     lines = message_lines(message, session.conversation.calls())
-    told = [f"message {index}, {message.role}, {message.tokens:,} tokens", *lines]
+    told = [f"{_named(message, index)}, {message.tokens:,} tokens", *lines]
     data = {"index": index, "role": message.role, "tokens": message.tokens}
     return Reply(told, data | {"text": "\n".join(lines)})
+
+
+def _named(message: Message, index: int) -> str:
+    if message.role != "other":
+        return f"message {index}, {message.role}"
+    entry = json.loads(message.raw) if isinstance(message.raw, str) else message.raw
+    kind = first_line(kind_of(entry))
+    told = f" (type {kind})" if kind else ""
+    return f"entry {index}{told} is no message of the context"
 
 
 def save(session: Session, told: str) -> tuple[Session, Reply]:

@@ -9,7 +9,15 @@ from strategies.conversation import Conversation, Message, Part
 from strategies.masking import masked
 from strategies.raw_fields import plain
 
-__all__ = ["first_line", "headline", "in_context", "message_lines", "on_screen", "table"]
+__all__ = [
+    "counted",
+    "first_line",
+    "headline",
+    "in_context",
+    "message_lines",
+    "on_screen",
+    "table",
+]
 
 #: What terminals take as commands: escape sequences, those of titles and links whole.
 _SEQUENCES = re.compile(
@@ -142,3 +150,9 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) 
 def in_context(conversation: Conversation) -> int:
     """Return how many entries of a conversation are in the context."""
     return sum(message.role != "other" for message in conversation.messages)
+
+
+def counted(conversation: Conversation) -> str:
+    """Say how many messages a conversation has, and among how many entries where there are more."""
+    count, entries = in_context(conversation), len(conversation.messages)
+    return f"{count:,} messages" + (f" in {entries:,} entries" if entries > count else "")

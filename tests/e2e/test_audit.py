@@ -190,14 +190,21 @@ def test_the_horizon_model_and_weights_count(compactuary, by_hand):
 
 
 def test_an_unknown_price_is_told_with_its_remedy_and_never_free(compactuary, by_hand):
-    told = json.loads(compactuary("audit", by_hand, "--json", "--model", "no-such").out)
+    for log in by_hand.rglob("*.jsonl"):
+        text = log.read_text("utf-8")
+        log.write_text(re.sub(r'"model": ?"[^"]+"', '"model": "no-such"', text), "utf-8")
+    told = json.loads(compactuary("audit", by_hand, "--json").out)
     assert told["summary"]["all"]["unpriced"] == 3
     for one in told["compactions"]:
         assert (one["cost"], one["net"], one["verdict"]) == (None, None, None)
         assert "'no-such'" in one["unpriced"]
-    printed = compactuary("audit", by_hand, "--model", "no-such")
+    printed = compactuary("audit", by_hand)
     assert printed.code == 0
     assert "COMPACTUARY_PRICES" in printed.out
+    # Named for all of them, it is a wrong word.
+    named = compactuary("audit", by_hand, "--model", "no-such")
+    assert (named.code, named.out) == (2, "")
+    assert "'no-such'" in named.err
 
 
 def test_the_report_fits_eighty_columns(compactuary, by_hand):
@@ -275,8 +282,8 @@ def test_wrong_words_are_told_in_one_line(compactuary, words, code, told):
     assert done.err.count("\n") == 1
 
 
-def test_a_ledger_without_a_compaction_says_so(compactuary, tmp_path):
-    done = compactuary("audit", "--db", tmp_path / "l.db")
+def test_a_ledger_without_a_compaction_says_so(compactuary):
+    done = compactuary("audit")
     assert (done.code, done.out) == (0, "")
     assert "compactuary audit PATH" in done.err
 

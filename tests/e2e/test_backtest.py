@@ -192,10 +192,11 @@ def test_too_few_sessions_say_what_to_do(compactuary, tmp_path):
     assert halves.err.count("\n") == 1
 
 
-def test_a_ledger_without_a_request_says_so(compactuary, tmp_path):
-    done = compactuary("backtest", "--db", tmp_path / "l.db")
+def test_a_ledger_without_a_request_says_so(compactuary):
+    done = compactuary("backtest")
     assert (done.code, done.out) == (2, "")
     assert "no turn has a request with its context" in done.err
+    assert "sequences" not in done.err
 
 
 @pytest.mark.skipif(not LOGS.is_dir(), reason="the shared data folder is not beside this checkout")

@@ -53,7 +53,8 @@ def test_an_unknown_role_rests_on_all_roles(decided):
     assert "turns of all roles" in lines["rests on"]
 
 
-def test_an_empty_ledger_rests_on_the_standard_table(decided, tmp_path):
+def test_an_empty_ledger_rests_on_the_standard_table(decided, compactuary, tmp_path):
+    assert compactuary("db", "upgrade", "--db", tmp_path / "new.db").code == 0
     lines, answer = decided("--role", "nobody", "--calls", 3, db=tmp_path / "new.db")
     (share,) = answer["basis"]["rests_on"]
     assert answer["reason"]["text"].startswith("No turn has ended in this ledger yet.")

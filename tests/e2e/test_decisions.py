@@ -45,11 +45,12 @@ def test_answers_are_logged_and_judged_once_the_service_has_stopped(compactuary,
 
 
 def test_an_empty_log_says_so(compactuary, tmp_path):
-    done = compactuary("decisions", "--db", tmp_path / "new.db")
+    done = compactuary("decisions")
     assert done.out.startswith("No decision was logged.")
+    assert not list(tmp_path.rglob("*.db"))
 
 
-def test_a_wrong_time_is_refused(compactuary, tmp_path):
-    done = compactuary("decisions", "--db", tmp_path / "new.db", "--since", "yesterday")
+def test_a_wrong_time_is_refused(compactuary):
+    done = compactuary("decisions", "--since", "yesterday")
     assert done.code == 2
     assert "--since" in done.err

@@ -49,7 +49,7 @@ def test_the_audit_is_that_of_the_clean_logs(compactuary, clean, dirty):
     found, said = told(compactuary, "audit", dirty)
     assert quiet == ""
     assert "skipped 1 empty files, first " in said
-    assert "skipped 1 files of an unknown format, first " in said
+    assert "skipped 1 file that is no log: " in said
     assert "strange.jsonl" in said
     assert len(expected["compactions"]) > 3
     # The growth that is usual for a role knows the requests of the tables, too.

@@ -97,9 +97,9 @@ def test_the_text_says_the_same(compactuary, ledger_file, tmp_path):
     assert lines[5].startswith("steady: watching, 150 turns since the reference; evidence ")
     assert lines[5].endswith(f", an alarm at {report[1]['threshold']:,.0f}")
     assert lines[6:] == ["young: gathering a reference, 120 of 300 turns"]
-    nothing = compactuary("drift", "--db", tmp_path / "empty.db")
+    nothing = compactuary("drift")
     assert (nothing.out, nothing.err) == ("No role has turns with a time yet.\n", "")
-    assert compactuary("drift", "--json", "--db", tmp_path / "empty.db").out == "[]\n"
+    assert compactuary("drift", "--json").out == "[]\n"
 
 
 @pytest.mark.enable_socket  # loopback only

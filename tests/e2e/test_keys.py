@@ -154,7 +154,7 @@ def test_a_body_beyond_the_limit_is_answered_though_it_was_not_read(serve, tmp_p
 
 def test_the_command_line_tells_and_refuses(create, compactuary, tmp_path, capsys):
     db = tmp_path / "l.db"
-    assert compactuary("keys", "list", "--db", db).out.startswith("There are no keys")
+    assert compactuary("keys", "list").out.startswith("There are no keys")
     create("it's 🦊", "decide", "read", expires="2999-12-31")
     listed = compactuary("keys", "list", "--db", db).out.splitlines()
     assert listed[0].split() == ["name", "id", "state", "expires", "scopes"]

@@ -141,7 +141,7 @@ def test_a_role_that_could_be_a_sentence_is_not_told(compactuary, tmp_path):
 
 
 def test_a_ledger_without_a_turn_makes_an_empty_report(compactuary, tmp_path):
-    done = compactuary("report", "--db", tmp_path / "l.db", "--html", tmp_path / "r.html")
+    done = compactuary("report", "--html", tmp_path / "r.html")
     assert done.code == 0, done.err
     assert "No turn has ended yet." in Path(tmp_path / "r.html").read_text("utf-8")
 

@@ -34,4 +34,4 @@ def test_wrong_words_are_named(compactuary, example_ledger):
         "thresholds", "main", "--model", "gpt-5.5", "--rule", "coin", "--db", example_ledger
     )
     assert done.code == 2
-    assert "Known rules:" in done.err
+    assert "Known: occupancy, break-even," in done.err

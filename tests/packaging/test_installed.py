@@ -91,7 +91,10 @@ def test_the_migrations_run_twice(full, decoys, database):
 
 def test_an_empty_ledger_is_answered_from_the_table_in_the_wheel(full, decoys, tmp_path):
     words = ["--role", "main", "--calls", "3", "--cost", "6", "--saving", "3", "--json"]
-    done = full.run(full.compactuary, "decide", *words, "--db", tmp_path / "new.db", cwd=decoys)
+    new = tmp_path / "new.db"
+    made = full.run(full.compactuary, "db", "upgrade", "--db", new, cwd=decoys)
+    assert made.returncode == 0, made.stderr
+    done = full.run(full.compactuary, "decide", *words, "--db", new, cwd=decoys)
     assert done.returncode == 0, done.stderr
     answer = json.loads(done.stdout)
     assert (answer["decision"], answer["basis"]["source"]) == ("compact", "standard")

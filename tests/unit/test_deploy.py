@@ -31,6 +31,14 @@ def test_the_unit_starts_commands_that_there_are():
     assert "DynamicUser=yes" in UNIT
 
 
+def test_the_image_that_the_page_runs_is_built_there_as_the_file_says():
+    (build,) = re.findall(
+        r"^# Build from the top folder: podman (build .+)$", CONTAINER, re.MULTILINE
+    )
+    page = (DEPLOY.parent / "docs" / "operations.md").read_text()
+    assert page.index(f"podman {build.rstrip('.').rstrip()} .") < page.index("podman run")
+
+
 def test_the_container_serves_as_a_user_of_its_own_and_asks_itself():
     words = re.search(r"^CMD \[(.+)\]$", CONTAINER, re.MULTILINE)[1]
     _understood([word.strip().strip('"') for word in words.split(",")])

@@ -1,6 +1,7 @@
 """Every command, option, endpoint and setting is in the docs."""
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,23 @@ def test_every_command_and_option_is_documented(path, command):
     assert options >= {"--db", "--json"}
     for name in sorted(options):
         assert re.search(rf"`{name}[ `=]", section + shared), (path, name)
+
+
+def test_no_page_installs_from_an_index():
+    """The package is on none: pip has to be given the clone."""
+    installs = re.findall(r"pip install (?!\S*-)[\"']?([^\s\"'`]+)", EVERYTHING)
+    assert len(installs) >= 8
+    assert [one for one in installs if one.startswith("compactuary[")] == []
+
+
+def test_every_room_has_its_row_in_the_house():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    rooms = [*project["tool"]["importlinter"]["root_packages"], "deploy"]
+    table = (ROOT / "CONTRIBUTING.md").read_text()
+    assert len(rooms) >= 11
+    assert [
+        room for room in rooms if not re.search(rf"^\| `{room}/` \|", table, re.MULTILINE)
+    ] == []
 
 
 def test_every_endpoint_is_documented():

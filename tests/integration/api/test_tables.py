@@ -31,6 +31,14 @@ def test_tables_hold_mean_median_and_mean_residual_life_by_age(client, rows):
     assert other[1]["m"]["0"] == pytest.approx(3)
 
 
+def test_half_of_a_single_turn_is_that_turn(client, rows):
+    found = {row["role"]: row for row in client.get("/tables").json()}
+    # The open tail's would be 4: (5/6)⁴ = .48.
+    assert (found["web/Plan"]["p50"], found["web/Plan"]["p50_extrapolated"]) == (6, False)
+    assert client.get("/tables/web/Plan").json()["rows"][0]["median"] == 6
+    assert client.get("/tables/main").json()["rows"][0]["median"] == found["main"]["p50"] == 20
+
+
 def test_the_life_table_of_a_role_by_hand(client, rows):
     table = client.get("/tables/main").json()
     # 20 turns must be at risk: those with N > 30 are exactly 20.

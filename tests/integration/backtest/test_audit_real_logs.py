@@ -3,6 +3,7 @@
 import csv
 from datetime import datetime
 from pathlib import Path
+from statistics import quantiles
 
 import pytest
 
@@ -120,6 +121,19 @@ def test_the_figures_by_read_price_in_the_docs_hold(cases, read, horizon):
         f"| {whole.net / 1e6:+.1f}M [{net_low / 1e6:.1f}, {net_high / 1e6:.1f}] |"
     )
     assert row in DOCS
+
+
+def test_where_they_were_made_and_what_followed_is_what_the_findings_say(rows, cases):
+    own = [one for one in cases.values() if not one.model.startswith("gpt")]
+    ahead = [one.in_session.requests for one in own]
+    # The contexts are the table's: of a clear, those of the request before it.
+    size = {"microcompact": "ctx_last_call_before", "compact": "pre_tokens"}
+    contexts = [float(row[size[row["kind"]]]) for row in rows if row["harness"] == "claude-code"]
+    assert len(contexts) == len(ahead) == 110
+    lower, middle, upper = (f"{one / 1e3:.0f}k" for one in quantiles(contexts, n=4))
+    said = f"at {middle} tokens in the median, the middle half between {lower} and {upper}. "
+    said += f"Between {min(ahead)} and {max(ahead)} requests followed in the session."
+    assert said in FINDINGS
 
 
 @pytest.mark.parametrize("horizon", ["turn", "session"])

@@ -73,6 +73,7 @@ def test_a_picture_is_drawn_besides(capsys, tmp_path, name):
         (["--documents", "10,-3"], "--documents: not a list of counts (got '-3')"),
         (["--documents", "ten"], "--documents: not a list of counts (got 'ten')"),
         (["--documents", ""], "--documents: is empty"),
+        (["--documents", "0,501"], "--documents: is not from 0 to 500 (got 501)"),
         (["--threshold", "300"], "--threshold, --thresholds: leaves no room to work (got 300)"),
         (["--thresholds", "9k"], "--thresholds: not a list of counts (got '9k')"),
         (["--provider", "mistral"], "--provider: no such provider (got 'mistral')"),

@@ -179,3 +179,11 @@ def test_postgresql_has_tools_of_its_own():
     with pytest.raises(InputError, match="pg_dump") as refused:
         ledger_file("postgresql://somebody:secret@host/name")
     assert "secret" not in str(refused.value)
+
+
+def test_a_folder_that_is_none_is_named(file, tmp_path):
+    for place in (tmp_path / "nope" / "x.db", file / "x.db"):
+        with pytest.raises(InputError, match="no such folder") as caught:
+            backup(file, place)
+        assert caught.value.where == str(place.parent)
+    assert not (tmp_path / "nope").exists()

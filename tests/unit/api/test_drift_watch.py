@@ -219,3 +219,12 @@ def test_roles_are_watched_apart(tell, watch):
 def test_nothing_to_watch_stores_nothing(sqlite_ledger, states):
     watch_drift(sqlite_ledger, [])
     assert states() == {}
+
+
+def test_an_alarm_is_logged_with_role_and_direction(tell, sqlite_ledger, caplog):
+    """A command sets no formatter: the words alone must tell it."""
+    tell(turns(lives(20, 400, seed=3) + lives(40, 300, seed=4), role="dev"))
+    assert watch_drift(sqlite_ledger, ["dev"]) == 1
+    [record] = [one for one in caplog.records if one.name.endswith("drift_watch")]
+    assert record.getMessage() == "turns of dev became longer"
+    assert (record.role, record.direction) == ("dev", "longer")

@@ -101,3 +101,24 @@ def test_an_unknown_strategy_is_refused(learn):
     assert "--strategy" in err
     assert "magic" in err
     assert "summary" in err
+
+
+@pytest.mark.usefixtures("compacted")
+def test_a_role_that_is_not_there_is_said_to_be_unknown(sqlite_ledger, learn, capsys):
+    asked = ["thresholds", "nobody", "--model", "claude-opus-4-8", "--db", str(sqlite_ledger.url)]
+    assert run(asked) == 0
+    for err in (capsys.readouterr().err, learn("--role", "nobody")[2]):
+        assert err == (
+            "role nobody is not in this ledger (known: main); what stands in for it is shown\n"
+        )
+    assert learn("--role", "main")[2] == ""
+
+
+@pytest.mark.usefixtures("compacted")
+@pytest.mark.parametrize(("strategy", "notes"), [("foo", 1), ("summary", 0)])
+def test_a_decision_says_that_nothing_was_learned_of_a_strategy(
+    sqlite_ledger, capsys, strategy, notes
+):
+    asked = ["decide", "--role", "main", "--calls", "1", "--cost", "9", "--saving", "3"]
+    assert run([*asked, "--strategy", strategy, "--db", str(sqlite_ledger.url)]) == 0
+    assert capsys.readouterr().out.count(f"nothing was learned of strategy {strategy}") == notes

@@ -76,7 +76,7 @@ CASES = [
     (["table", "--save", "no/picture.png"], 2, "no/picture.png"),
     (["table", "--from", "t.csv", "--db", "l.db"], 2, "--from, --db"),
     (["table", "--from", "nothing-here"], 2, "nothing-here"),
-    (["split"], 2, "role"),
+    (["split"], 2, "ROLE"),
     (["split", "nobody"], 2, "'nobody'"),
     (["split", "main", "--by", "mood"], 2, "--by"),
     (["split", "main", "--by", "project"], 2, "--role-by project"),
@@ -84,6 +84,13 @@ CASES = [
     (["export", "agents"], 2, "'agents'"),
     (["import", "nothing-here"], 2, "nothing-here"),
     (["import"], 2, "CLAUDE_CONFIG_DIR"),
+    (["import", ""], 2, "PATH: is empty"),
+    (["import", "t.csv", ""], 2, "PATH: is empty"),
+    (["audit", ""], 2, "PATH: is empty"),
+    (["backtest", ""], 2, "PATH: is empty"),
+    (["report", ""], 2, "PATH: is empty"),
+    (["table", "--from", ""], 2, "PATH: is empty"),
+    (["split", "main", "--from", ""], 2, "PATH: is empty"),
     (["import", ".", "--role-by", "mood"], 2, "--role-by"),
     (["prices", "no-such-model"], 2, "'no-such-model'"),
     (["prices", "claude-opus-4-8", "--at", "noon"], 2, "--at"),
@@ -95,6 +102,12 @@ CASES = [
     (["decide", "--role", "main", "--calls", "1", "--context", "9", "--model", "no-such"], 2,
      "'no-such'"),
     (["decide", "--role", "main", "--calls", "1", "--weight", "output"], 2, "--weight"),
+    (["decide", "--role", "", "--calls", "1", "--cost", "1", "--saving", "1"], 2, "role"),
+    (["decide", "--role", "main", "--calls", "1", "--cost", "1", "--saving", "1",
+      "--idle-seconds", "5"], 2, "--at idle"),
+    (["thresholds", "main", "--model", "claude-opus-4-8", "--kind", "foo"], 2,
+     "Known: summary, clear, server_side"),
+    (["thresholds", "main", "--model", "no-such"], 2, "COMPACTUARY_PRICES"),
     (["serve", "--host", "0.0.0.0"], 2, "--host"),
     (["serve", "--port", "65536"], 2, "--port"),
     (["serve", "--refresh-seconds", "0"], 2, "--refresh-seconds"),
@@ -146,11 +159,11 @@ def test_a_refused_file_fails_the_command_and_leaves_the_rest(own_folder, turns,
 
 
 def test_a_table_of_an_empty_ledger_says_what_to_do(capsys):
-    assert run(["table", "--db", "new.db"]) == 0
+    assert run(["table"]) == 0
     out, err = capsys.readouterr()
     assert out == ""
     assert "compactuary import" in err
-    assert run(["table", "--db", "new.db", "--json"]) == 0
+    assert run(["table", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == []
 
 
@@ -169,10 +182,10 @@ def test_a_table_in_every_format(turns, capsys):
     ]
     assert json.loads(printed("--format", "jsonl"))["m_0"] == 2.0
     # 2 calls remain: more than 1.5, not more than 2.
-    assert "| main | 3 | 2.0 | 1 | **2.0** | **2.0\\~** |" in printed(
+    assert "| main | 3 | 2.0 | 2 | **2.0** | **2.0\\~** |" in printed(
         "--format", "markdown", "--break-even", "1.5"
     )
-    assert "| main | 3 | 2.0 | 1 | 2.0 | 2.0\\~ |" in printed(
+    assert "| main | 3 | 2.0 | 2 | 2.0 | 2.0\\~ |" in printed(
         "--format", "markdown", "--break-even", "2"
     )
     told = printed("--break-even", "1.5")
@@ -183,10 +196,10 @@ def test_a_table_in_every_format(turns, capsys):
 def test_a_name_that_looks_like_markup_is_printed_as_it_is(turns, capsys, own_folder):
     (own_folder / "m.csv").write_text("turn_id,role,tool_calls\nm,[bold]x[/y],2\n")
     assert run(["import", "m.csv", "--db", turns]) == 0
-    assert run(["table", "--db", turns, "--model", "[/z]"]) == 0
-    out = capsys.readouterr().out
-    assert "[bold]x[/y]" in out
-    assert "No price is known for [/z]" in out
+    assert run(["table", "--db", turns]) == 0
+    assert "[bold]x[/y]" in capsys.readouterr().out
+    assert run(["table", "--db", turns, "--model", "[/z]"]) == 2
+    assert "no price is known for this model (got '[/z]')" in capsys.readouterr().err
 
 
 def test_a_name_that_is_no_text_is_told_in_one_line(own_folder, capsys):
@@ -213,8 +226,10 @@ def test_a_narrow_terminal_loses_no_digit(turns, capsys, monkeypatch):
     assert "Bold: above the break-even of 1.5 requests." in " ".join(out.split())
 
 
-def test_a_break_even_nobody_can_compute_is_said(turns, capsys):
-    assert run(["table", "--db", turns, "--model", "no-such-model"]) == 0
+def test_a_break_even_nobody_can_compute_is_said(turns, own_folder, capsys):
+    logs = own_folder / "unpriced.csv"
+    logs.write_text("turn_id,role,tool_calls,model\na,main,1,no-such-model\n")
+    assert run(["table", "--from", str(logs)]) == 0
     assert "No price is known for no-such-model: give --break-even." in capsys.readouterr().out
     assert run(["table", "--db", turns, "--context", "100"]) == 0
     assert "A compaction of 100 tokens saves nothing" in capsys.readouterr().out

@@ -403,7 +403,7 @@ def test_what_is_missing_without_prices_is_spelled_out(ask):
 
 
 def test_an_unknown_rule_names_the_known_ones(ask):
-    with pytest.raises(InputError, match="Known rules: occupancy, break-even, reorder"):
+    with pytest.raises(InputError, match="Known: occupancy, break-even, reorder"):
         ask(**PRESET, rule="guess")
 
 

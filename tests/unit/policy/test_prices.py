@@ -123,7 +123,9 @@ def test_no_bundled_model_writes_below_input_or_has_an_impossible_weight(book, a
     ("model", "provider"), [("gpt-6.2-sol", None), ("no-such", None), ("gpt-5.5", "no-such")]
 )
 def test_an_unknown_model_is_an_error_with_a_remedy(book, at, model, provider):
-    with pytest.raises(UnknownPriceError, match=r"Name its provider, give weights, or put its"):
+    with pytest.raises(
+        UnknownPriceError, match=r"provider, give weights where .* prices into .* COMPACTUARY_PRIC"
+    ):
         book.prices(model, provider, at=at, context_tokens=10)
 
 

@@ -176,3 +176,70 @@ def test_wrong_fields_are_named(quoted, fields, where):
         quoted(**fields)
     assert caught.value.where == where
     assert caught.value.remedy
+
+
+@pytest.fixture
+def summary_and_clear(make_parameters):
+    """A summary leaves 60k, 20k of it cached, and 2k of rework; clearing leaves 80k and none."""
+    known = make_parameters(
+        context_after_tokens=60_000,
+        cached_after_tokens=20_000,
+        summary_output_tokens=4_000,
+        rework_tokens=2_000,
+    )
+    cleared = CompactionParameters(
+        "clear", Parameter(80_000, "role"), Parameter(30_000, "role"), Parameter(0, "role")
+    )
+    return replace(known, compactions={**known.compactions, "clear": cleared})
+
+
+@pytest.mark.parametrize("strategy", [None, "micro", "tail_digest", "sliding_window", "foo"])
+def test_a_strategy_never_seen_takes_its_kinds_sizes(quoted, summary_and_clear, strategy):
+    """Clearing pays 1.15·(80k − 30k) and saves .1·(200k − 80k), with nothing read in again."""
+    found = quoted(summary_and_clear, kind="clear", strategy=strategy)
+    assert found.cost == pytest.approx(57_500)
+    assert found.saving == pytest.approx(12_000)
+    # A summary's: .1·200k + 500 + 5·4k + 1.15·40k + 1.15·2k, and .1·(200k − 62k) saved.
+    found = quoted(summary_and_clear, kind="summary", strategy=strategy)
+    assert found.cost == pytest.approx(88_800)
+    assert found.saving == pytest.approx(13_800)
+
+
+@pytest.mark.parametrize("strategy", [None, "micro"])
+def test_clearing_never_seen_is_not_charged_a_summarys_rework(quoted, make_parameters, strategy):
+    """Of 40k given, 10k are cached: 1.15·30k, and .1·(200k − 40k) saved."""
+    known = make_parameters(context_after_tokens=60_000, rework_tokens=2_000)
+    fields = {"context_after_tokens": 40_000, "prefix_tokens": 10_000, "strategy": strategy}
+    found = quoted(known, kind="clear", **fields)
+    assert found.cost == pytest.approx(34_500)
+    assert found.saving == pytest.approx(16_000)
+    assert found.inputs.rework_tokens == 0
+    assert quoted(known, kind="clear").assumed == ("context_after_tokens", "prefix_tokens")
+
+
+@pytest.mark.parametrize(
+    ("name", "unit"),
+    [
+        ("cost", "base tokens"),
+        ("saving", "base tokens per request"),
+        ("idle_seconds", "seconds"),
+        ("growth_tokens", "tokens per request"),
+        ("quality_cost", "base tokens"),
+        ("requests_after_turn", "a mean number of requests"),
+    ],
+)
+def test_a_wrong_amount_is_told_its_own_unit(quoted, name, unit):
+    with pytest.raises(InputError) as caught:
+        quoted(**{name: -3})
+    assert (caught.value.where, caught.value.remedy) == (name, f"Give {unit}")
+
+
+@pytest.mark.parametrize(
+    ("name", "first"),
+    [("kind", "summary, separate"), ("at", "call, turn_end"), ("ttl", "5m, 1h"),
+     ("unit", "tool_calls, requests")],
+)  # fmt: skip
+def test_an_unknown_word_is_told_the_known_ones(quoted, name, first):
+    with pytest.raises(InputError) as caught:
+        quoted(**{name: "foo"})
+    assert caught.value.remedy.startswith(f"Known: {first}")

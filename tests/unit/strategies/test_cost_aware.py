@@ -1,8 +1,13 @@
 """The decorator that asks first: what it asks, what it does with the answer, when it does not."""
 
+from datetime import UTC, datetime
+
 import pytest
 
 from compactuary.advice import Advice
+from policy.parameters import CompactionParameters, Parameter, Parameters
+from policy.question import Question
+from policy.quote import quote
 from strategies.cost_aware import cost_aware, cost_aware_turn
 from strategies.registry import strategy
 from strategies.situation import Situation
@@ -127,3 +132,25 @@ def test_decorators_nest(tmp_path):
     assert not log.exists()
     assert cost_aware(inner, Client("compact")).compact(session()).changed
     assert '"strategy": "micro"' in log.read_text()
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "seen"),
+    [("micro", {"keep": 1}, 6), ("sliding_window", {"keep_last": 1}, 9)],
+)
+def test_clearing_is_not_charged_what_summaries_cost_the_agent(name, options, seen):
+    """The ledger saw summaries alone: what they made the agent read again says nothing of this."""
+    read_again = CompactionParameters(rework_tokens=Parameter(3_451.0, "role"))
+    known = Parameters(compactions={"summary": read_again})
+    client = Client("wait")
+    inner = strategy(name, **options)
+    cost_aware(inner, client, role="main", model="m").compact(session()[:seen])
+    ((role, calls, context, _, fields),) = client.asked
+    assert (fields["kind"], fields["strategy"]) == ("clear", name)
+    weights = {"cache_read": 0.1, "cache_write": 1.25, "output": 5.0}
+    asked = Question(role, calls, context, weights=weights, **fields)
+    found = quote(asked, None, known, at=datetime(2026, 1, 1, tzinfo=UTC))
+    # Only what is left of the context behind the cached prefix is written instead of read.
+    after, prefix = fields["context_after_tokens"], fields["prefix_tokens"]
+    assert found.cost == pytest.approx(1.15 * (after - min(prefix, after)))
+    assert found.saving == pytest.approx(0.1 * (context - after))

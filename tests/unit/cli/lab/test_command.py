@@ -1,8 +1,10 @@
 """``compactuary lab`` without a terminal: scripts, JSON lines, exit codes, wrong words."""
 
+import errno
 import gzip
 import io
 import json
+import os
 import sys
 from types import SimpleNamespace
 
@@ -10,6 +12,8 @@ import pytest
 
 from cli.app import run
 from cli.lab import command
+from strategies import masking
+from strategies.summary import Summarizer
 from tests.conftest import SHARED, needs_shared_data
 
 pytestmark = pytest.mark.disable_socket
@@ -109,14 +113,115 @@ def test_what_is_saved_is_unmasked_and_what_is_shown_is_not(own_folder, capsys):
     assert json.loads((own_folder / "out.json").read_text()) == {"model": "m", "messages": talk}
 
 
-def test_a_file_that_cannot_be_written_is_one_line(capsys):
-    assert run(["lab", "talk.json", *commands("/save no/such/folder.json")]) == 1
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("no/such/x.json", "No such file or directory. Name a folder that exists."),
+        ("talk.json/x.json", "Not a directory. Name a folder that exists."),
+        ("x" * 300, "File name too long. Give a shorter name."),
+    ],
+)
+def test_a_file_that_cannot_be_written_is_one_line(name, told, capsys):
+    assert run(["lab", "talk.json", *commands(f"/save {name}")]) == 1
+    assert capsys.readouterr().err == f"error: {name}: {told}\n"
+
+
+def test_a_disk_that_refuses_is_what_is_to_be_looked_at(monkeypatch, capsys):
+    def full(*arguments):
+        raise OSError(errno.ENOSPC, "No space left on device", "x.json")
+
+    monkeypatch.setattr(os, "open", full)
+    assert run(["lab", "talk.json", *commands("/save x.json")]) == 1
     assert capsys.readouterr().err == (
-        "error: no/such/folder.json: No such file or directory. Check the disk and the rights.\n"
+        "error: x.json: No space left on device. Check the disk and the rights.\n"
     )
 
 
+@pytest.mark.parametrize(
+    ("name", "variable"), [("anthropic", "ANTHROPIC_API_KEY"), ("openai", "OPENAI_API_KEY")]
+)
+def test_a_provider_without_a_key_is_refused_at_the_start(name, variable, monkeypatch, capsys):
+    pytest.importorskip(name)
+    for each in ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "OPENAI_API_KEY"):
+        monkeypatch.delenv(each, raising=False)
+    words = ["lab", "talk.json", "--summarizer", name, "--summary-model", "gpt-5.1"]
+    assert run([*words, *commands("/show")]) == 2
+    remedy = f"Set it to a key of {name}'s, or run without --summarizer"
+    assert capsys.readouterr() == (
+        "",
+        f"error: {variable}: is not set. {remedy}\n",
+    )
+
+
+def test_a_provider_without_its_package_is_named(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "openai", None)
+    words = ["lab", "talk.json", "--summarizer", "openai", "--summary-model", "gpt-5.1"]
+    assert run([*words, *commands("/show")]) == 2
+    err = capsys.readouterr().err
+    assert err.startswith("error: --summarizer openai needs the package openai. ")
+    assert 'pip install "compactuary[openai]"' in err
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_a_script_ends_where_the_summary_call_fails(own_folder, monkeypatch, capsys, as_json):
+    def broken(request):
+        raise TimeoutError("nobody answers")
+
+    monkeypatch.setattr(command, "summarizer_named", lambda *a: Summarizer(broken))
+    lines = commands("/compact summarize keep_recent=1", "/save out.json")
+    assert run(["lab", "talk.json", *(["--json"] if as_json else []), *lines]) == 1
+    out, err = capsys.readouterr()
+    told = "summarize: the summary call failed: TimeoutError: nobody answers"
+    assert err == f"error: {told}. The conversation is as it was.\n"
+    assert not (own_folder / "out.json").exists()
+    if as_json:
+        (line,) = map(json.loads, out.splitlines())
+        assert (line["ok"], line["error"]) == (False, f"{told}. The conversation is as it was.")
+
+
+def test_what_masks_secrets_is_missed_by_the_labs_own_extra(monkeypatch, capsys):
+    for part in ("detect_secrets.core.plugins.util", "detect_secrets.plugins.keyword"):
+        monkeypatch.setitem(sys.modules, part, None)
+    for kept in (masking._patterns, masking._rules):
+        kept.cache_clear()
+    assert run(["lab", "talk.json", *commands("/quote micro")]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert 'pip install "compactuary[lab]"' in err
+    assert "strategies" not in err
+
+
+def test_entries_that_are_no_messages_are_told_apart(own_folder, capsys):
+    lines = [
+        {"type": "file-history-snapshot", "uuid": "0"},
+        {"type": "user", "uuid": "1", "message": {"role": "user", "content": "gone"}},
+        {"type": "system", "subtype": "compact_boundary", "uuid": "2"},
+        {"type": "user", "uuid": "3", "message": {"role": "user", "content": "here"}},
+    ]
+    (own_folder / "log.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in lines))
+    assert run(["lab", "log.jsonl", *commands("/show", "/show 0", "/show 1", "/show 3")]) == 0
+    assert capsys.readouterr().out == (
+        "lab> /show\n"
+        "1 messages in 4 entries (claude_code), 1 tokens\n"
+        "#  tokens  message\n"
+        "3       1  user       here\n"
+        "lab> /show 0\n"
+        "entry 0 (type file-history-snapshot) is no message of the context, 0 tokens\n"
+        "lab> /show 1\n"
+        "entry 1 (type user) is no message of the context, 0 tokens\n"
+        "lab> /show 3\n"
+        "message 3, user, 1 tokens\n"
+        "user text:\n"
+        "    here\n"
+    )
+    assert run(["lab", "log.jsonl", "--json", *commands("/show")]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["messages"], told["entries"]) == (1, 4)
+
+
 def test_decide_rests_on_the_ledger_at_hand(capsys):
+    assert run(["db", "upgrade", "--db", "l.db"]) == 0
+    capsys.readouterr()
     # No quote has a dollar; weights do where no model is named.
     words = ["lab", "talk.json", *WEIGHTS, "--db", "l.db", "--json", "--role", "nobody"]
     assert run([*words, *commands("/decide sliding_window keep_last=1")]) == 0

@@ -165,9 +165,47 @@ def test_a_model_that_fails_leaves_the_conversation(session):
 
     bench = Bench(Summarizer(broken), lambda context: PRICES)
     before = Session(bench, session.states)
+    with pytest.raises(CompactuaryError) as caught:
+        run_line(before, "/compact summarize keep_recent=1")
+    assert str(caught.value) == (
+        "summarize: the summary call failed: ConnectionError: no route. "
+        "The conversation is as it was."
+    )
+
+
+USAGE = {"input_tokens": 1_200, "cache_read_input_tokens": 0, "output_tokens": 7}
+
+
+@pytest.mark.parametrize("line", ["summarize keep_recent=1", "auto transcripts={0}"])
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (SummaryReply("", USAGE), "returned nothing; the call read 1,200 tokens and wrote 7."),
+        (SummaryReply("x", USAGE, 2), "made 2 tool calls instead; the call read 1,200 tokens"),
+        (SummaryReply("x", {"input_tokens": "?"}), "usage can't be read"),
+        (3, "returned int instead of a text"),
+    ],
+)
+def test_a_summary_that_nobody_can_use_is_a_failure(session, tmp_path, line, answer, told):
+    bench = Bench(Summarizer(lambda request: answer), lambda context: PRICES)
+    with pytest.raises(CompactuaryError) as caught:
+        run_line(Session(bench, session.states), f"/compact {line.format(tmp_path)}")
+    assert str(caught.value).startswith(f"{line.split()[0]}: the summary call")
+    assert told in str(caught.value)
+
+
+def test_a_transcript_that_nobody_can_write_is_a_failure(session, tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(CompactuaryError, match="the transcript can't be written"):
+        run_line(session, f"/compact auto transcripts={tmp_path / 'file' / 'inner'}")
+
+
+def test_a_summary_that_shrinks_nothing_is_none(session):
+    bench = Bench(Summarizer(lambda request: "long " * 400), lambda context: PRICES)
+    before = Session(bench, session.states)
     same, lines = ran(before, "/compact summarize keep_recent=1")
     assert same is before
-    assert lines == ["summarize: the summary call failed: ConnectionError: no route"]
+    assert lines[0].startswith("summarize: would not shrink the context: 166 tokens before, ")
 
 
 def test_verbose_shows_before_and_after(session):

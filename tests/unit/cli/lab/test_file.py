@@ -146,6 +146,39 @@ def test_an_unknown_format(opened):
         opened(json.dumps(TALK), wire_format="langchain")
 
 
+ANTHROPIC_CALL = {"role": "assistant", "content": [{"type": "tool_use", "id": "c", "name": "b"}]}
+CHAT_CALL = {
+    "role": "assistant",
+    "tool_calls": [{"id": "c", "function": {"name": "b", "arguments": "{}"}}],
+}
+ITEM_CALL = {"type": "function_call", "call_id": "c", "name": "b", "arguments": "{}"}
+OWN = {
+    "anthropic": ANTHROPIC_CALL,
+    "openai_chat": CHAT_CALL,
+    "openai_responses": ITEM_CALL,
+    "claude_code": TRANSCRIPT[1],
+}
+
+
+@pytest.mark.parametrize("named", OWN)
+@pytest.mark.parametrize("own", OWN)
+def test_a_format_that_messages_do_not_have_is_refused_at_the_first(opened, own, named):
+    talk = json.dumps([OWN[own]] if own == "claude_code" else [TALK[0], OWN[own], OWN[own]])
+    if own == named:
+        assert opened(talk, wire_format=named).conversation.wire_format.name == named
+        return
+    first = 0 if "claude_code" in (own, named) else 1
+    with pytest.raises(SourceError, match=rf"talk\.json, messages\[{first}\]: is no message of"):
+        opened(talk, wire_format=named)
+
+
+def test_a_log_of_another_format_is_refused(opened):
+    with pytest.raises(SourceError, match=r"messages\[0\].*openai_chat: it is of claude_code"):
+        opened(lines(TRANSCRIPT), wire_format="openai_chat")
+    with pytest.raises(SourceError, match=r"messages\[0\].*anthropic: it is of openai_responses"):
+        opened(lines(ROLLOUT), wire_format="anthropic")
+
+
 def test_what_is_saved_opens_again_as_it_was(opened, tmp_path):
     for number, content in enumerate((json.dumps(TALK), lines(TRANSCRIPT), lines(ROLLOUT))):
         found = opened(content)
