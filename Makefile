@@ -32,6 +32,7 @@ test: $(INSTALLED) ## run the tests, all but the packaging proof
 check: lint types proof test ## everything that has to hold before a change lands
 
 # Examples for each operation of the API: more than 10,000 requests in all.
+soak fuzz: export HYPOTHESIS_PROFILE ?= search
 soak: export SOAK_EXAMPLES ?= 500
 soak: $(INSTALLED) ## the long form of what the tests do briefly: made-up requests, kills, half an hour of load
 	$(BIN)/python -m pytest -rP tests/e2e/test_contract.py

@@ -1,15 +1,27 @@
-"""Databases for tests: SQLite files, and a PostgreSQL that pip installed."""
+"""Databases for tests: SQLite files, and a PostgreSQL that pip installed; how hypothesis draws."""
 
+import os
 import shutil
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 from sqlalchemy import Engine, create_engine, text
 
 from ledger.database import open_engine
 from migrations.upgrade import upgrade
+
+# How fast a machine is decides no test, and the same tree passes twice; `make soak` searches on.
+for profile, derandomize in (("suite", True), ("search", False)):
+    settings.register_profile(
+        profile,
+        deadline=None,
+        derandomize=derandomize,
+        suppress_health_check=[HealthCheck.too_slow],
+    )
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "suite"))
 
 SHARED = Path(__file__).parents[2] / "shared"
 needs_shared_data = pytest.mark.skipif(

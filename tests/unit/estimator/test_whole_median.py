@@ -4,7 +4,7 @@ import statistics
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from lifelines import KaplanMeierFitter
 
@@ -36,6 +36,7 @@ def test_without_cut_turns_it_is_the_median_of_the_calls(made):
 
 
 @settings(deadline=None)
+@example(turns=[(2, True), (2, True), (10, False), (10, False), (10, False)])
 @given(turns=st.lists(st.tuples(st.integers(2, 30), st.booleans()), min_size=1, max_size=40))
 def test_with_cut_turns_it_is_lifelines_median(turns):
     made, ended = map(list, zip(*turns, strict=True))
@@ -43,8 +44,10 @@ def test_with_cut_turns_it_is_lifelines_median(turns):
     # A cut turn that issued n calls is at risk up to call n − 1.
     exits = [call if end else call - 1 for call, end in zip(made, ended, strict=True)]
     fitted = KaplanMeierFitter().fit([*exits, 9], [*ended, True])
-    median = fitted.median_survival_time_
-    assert table.observed_median == (None if np.isinf(median) else median)
+    curve = fitted.survival_function_["KM_estimate"]
+    # Its own median misses a curve that comes down to ½ but for rounding: ⅔ · ¾.
+    half = curve[curve <= 0.5 + 1e-9].index
+    assert table.observed_median == (None if half.empty else half[0])
 
 
 def test_where_most_are_cut_it_is_the_open_tails_and_marked():
