@@ -54,8 +54,8 @@ def _missing(db: str | None) -> bool:
     if file is not None and (db or os.environ.get(DB_VARIABLE)):
         raise LedgerError(
             "there is no such ledger",
-            where="--db" if db else DB_VARIABLE,
-            value=str(file),
+            # Whole, not as a value: what is mistyped may stand at its end.
+            where=f"--db {file}" if db else f"{DB_VARIABLE}={file}",
             remedy="Check the path, or make the ledger first: compactuary import PATH"
             + (f" --db {db}" if db else ""),
         )
