@@ -223,7 +223,7 @@ def _terms(terms: Mapping[str, Any], within: str = "") -> Iterator[str]:
         if isinstance(value, Mapping):
             yield from _terms(value, f"{within}{name}.")
         else:
-            yield f"  {within + name:<36}{_number(value)}"
+            yield f"  {within + name:<38} {_number(value)}"
 
 
 def _number(value: object) -> str:

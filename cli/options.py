@@ -9,10 +9,20 @@ from compactuary.errors import InputError
 
 __all__ = ["AsJson", "Db", "From", "SkipCorrupt", "ages_of", "log_path"]
 
+
+def _ledger_named(given: str | None) -> str | None:
+    """Refuse an empty name, as a variable is that nobody set: it is not the usual ledger."""
+    if given == "":
+        remedy = "Name a ledger, or leave the option out for the usual one"
+        raise InputError("is empty", where="--db", value=given, remedy=remedy)
+    return given
+
+
 Db = Annotated[
     str | None,
     typer.Option(
         "--db",
+        callback=_ledger_named,
         help="Ledger: an SQLAlchemy URL or an SQLite file. Default: COMPACTUARY_DB, else a file in "
         "the platform's data folder.",
         show_default=False,

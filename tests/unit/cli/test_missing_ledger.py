@@ -65,6 +65,12 @@ def test_reading_the_usual_ledger_makes_none(home, capsys, words):
     assert not (home / "data").exists()
 
 
+@pytest.mark.parametrize("words", READING, ids=lambda words: " ".join(words[:2]))
+def test_an_empty_name_is_not_the_usual_ledger(home, capsys, words):
+    assert run([*words, "--db", ""]) == 2
+    assert capsys.readouterr().err.startswith("error: --db: is empty")
+
+
 def test_a_decision_without_a_ledger_rests_on_the_standard_table(capsys):
     words = ["decide", "--role", "main", "--calls", "3", "--cost", "6", "--saving", "3", "--json"]
     assert run(words) == 0
