@@ -172,9 +172,11 @@ def test_what_a_call_raises_is_raised():
     assert told.split("\n") == ["2 3", "integer division or modulo by zero", "[]", ""]
 
 
-#: Its two readers say that they are at work, and would be for minutes.
+#: Its two readers say that they are at work, and would be for minutes. It begins as in a terminal:
+#: whoever runs the tests in the background ignores SIGINT.
 STUCK = """
-    import os, sys, time
+    import os, signal, sys, time
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     from compactuary.log_processes import LogProcesses
 
     def stay(number):

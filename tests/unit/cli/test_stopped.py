@@ -14,9 +14,11 @@ from ledger.recording import Recorded
 
 ROOT = Path(__file__).parents[3]
 
+# Each begins as in a terminal: whoever runs the tests in the background ignores SIGINT.
 #: Presses Ctrl-C when a package is looked for, as a person does while packages load.
 WHILE_LOADING = """
 import os, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 class Presses:
     def find_spec(self, name, path=None, target=None):
@@ -32,6 +34,7 @@ sys.exit(main())
 #: Presses it when the command has printed its result, and when the interpreter puts itself away.
 AFTERWARDS = """
 import atexit, os, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 def press():
     os.kill(os.getpid(), signal.SIGINT)
