@@ -11,11 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.import_tree import load_lines, timed
+from benchmarks.import_tree import TO_MEBIBYTES, load_lines, timed
 from examples.claude_code_tree import write_tree_of_size
 
 ROUNDS = 5
-_TO_MEBIBYTES = 1024**2 if sys.platform == "darwin" else 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +43,7 @@ def ran(words: Sequence[str], cores: set[int] | None = None) -> Ran:
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
         raise RuntimeError(f"{' '.join(words)}: exit code {process.returncode}")
-    return Ran(wall, used.ru_utime + used.ru_stime, used.ru_maxrss / _TO_MEBIBYTES)
+    return Ran(wall, used.ru_utime + used.ru_stime, used.ru_maxrss / TO_MEBIBYTES)
 
 
 def middle(runs: Sequence[Ran]) -> Ran:

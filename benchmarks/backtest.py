@@ -3,7 +3,6 @@
 import argparse
 import os
 import resource
-import sys
 from collections.abc import Iterator
 
 import numpy as np
@@ -11,7 +10,7 @@ import numpy as np
 from backtest.backtest import Options, backtest
 from backtest.scenario import Scenario
 from backtest.sequences import Sequences, Turn, sequences_of
-from benchmarks.import_tree import timed
+from benchmarks.import_tree import TO_MEBIBYTES, timed
 
 REQUESTS = 50_000
 DRAWS = 1_000
@@ -21,7 +20,6 @@ RULES = (
     *("occupancy 150k", "three-thresholds", "eoq", "break-even", "reorder", "renewal", "idle"),
 )
 _FIRST, _AFTER, _FULL = 18_000.0, 51_000.0, 160_000.0
-_TO_MEBIBYTES = 1024**2 if sys.platform == "darwin" else 1024
 
 
 def invented(requests: int, seed: int = 1) -> Sequences:
@@ -72,8 +70,8 @@ def main() -> None:
     print(
         f"{sequences.requests:,} requests in {len(set(sequences.session)):,} sessions, "
         f"{len(RULES)} rules, {DRAWS:,} draws: {took.cpu:.1f} s CPU, {took.wall:.1f} s wall on one "
-        f"core (target 10), {peak / _TO_MEBIBYTES:.0f} MiB, "
-        f"{before / _TO_MEBIBYTES:.0f} before",
+        f"core (target 10), {peak / TO_MEBIBYTES:.0f} MiB, "
+        f"{before / TO_MEBIBYTES:.0f} before",
         flush=True,
     )
 

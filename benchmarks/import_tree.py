@@ -20,7 +20,7 @@ from ledger.importing import import_logs
 from migrations.upgrade import upgrade
 
 REPEATS = 3
-_TO_MEBIBYTES = 1024**2 if sys.platform == "darwin" else 1024
+TO_MEBIBYTES = 1024**2 if sys.platform == "darwin" else 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ def measure(tree: Path, database: Path) -> dict[str, float]:
     """Import the tree twice and parse it, in this process; return seconds, lines and memory."""
     engine = open_engine(str(database))
     first = timed(lambda: import_logs(engine, [tree]))
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / _TO_MEBIBYTES
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / TO_MEBIBYTES
     again = timed(lambda: import_logs(engine, [tree]))
     lines = load_lines(tree)  # the one that finds its code and its memory warm is measured
     loads = timed(lambda: load_lines(tree))

@@ -6,10 +6,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TypeAlias
 
-from sqlalchemy import Connection, Engine, insert, make_url
+from sqlalchemy import Connection, Engine, insert
 
 from compactuary.errors import InputError, LedgerError
-from ledger.database import connect, database_url, open_engine, reading, writing
+from ledger.database import connect, missing_file, open_engine, reading, writing
 from ledger.importing import FileReport, ImportOptions, import_logs
 from ledger.schema import ledger_version, metadata
 from migrations.upgrade import ensure_current, head
@@ -135,14 +135,9 @@ def open_ledger(
 
 def _refuse_missing(db: str | None) -> None:
     """Refuse an SQLite file that is not there: whoever reads does not mean to make one."""
-    url = database_url(db)
-    if not url.startswith("sqlite"):
-        return
-    file = make_url(url).database
-    # SQLite's own URIs name a file with parameters behind it.
-    if file and file != ":memory:" and not file.startswith("file:") and not Path(file).exists():
+    if (file := missing_file(db)) is not None:
         raise LedgerError(
             "there is no ledger here",
-            where=file,
+            where=str(file),
             remedy="Name another one, import logs into it, or read logs directly with from_",
         )

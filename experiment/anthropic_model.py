@@ -2,12 +2,11 @@
 
 from collections.abc import Sequence
 from typing import Any
-from weakref import finalize
 
 from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, ToolMessage
 
 from experiment.model import Reply
-from experiment.sdk import MOST_OUTPUT_TOKENS, MOST_RETRIES, refusals, sdk_of
+from experiment.sdk import MOST_OUTPUT_TOKENS, client_of, refusals, sdk_of
 from experiment.tools import TOOL_SCHEMAS
 from ledger.usage import usage_from
 
@@ -36,9 +35,7 @@ class AnthropicModel:
 
     def __init__(self, name: str) -> None:
         self._sdk = sdk_of("anthropic")
-        self._client: Any = self._sdk.Anthropic(max_retries=MOST_RETRIES)
-        # Its connections are left open between requests, and end with the model.
-        finalize(self, self._client.close)
+        self._client = client_of(self._sdk.Anthropic, self)
         self._name = name
 
     def answer(self, messages: Sequence[BaseMessage], *, with_tools: bool = True) -> Reply:

@@ -5,16 +5,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from types import ModuleType
+from typing import Any
+from weakref import finalize
 
 from compactuary.errors import CompactuaryError, InputError, MissingExtraError
 
-__all__ = ["MOST_OUTPUT_TOKENS", "MOST_RETRIES", "refusals", "sdk_of"]
+__all__ = ["MOST_OUTPUT_TOKENS", "client_of", "refusals", "sdk_of"]
 
 #: What a real model may write at once: a section or a summary.
 MOST_OUTPUT_TOKENS = 8_000
 #: A sweep makes a thousand requests and keeps nothing of a run that fails.
-MOST_RETRIES = 6
-
+_MOST_RETRIES = 6
 
 #: Where each provider's SDK looks for a key.
 _KEYS = {
@@ -54,6 +55,21 @@ def sdk_of(provider: str, option: str = "--provider") -> ModuleType:
             remedy=f"Set it to a key of {provider}'s, or run without {option}",
         )
     return sdk
+
+
+def client_of(kind: Any, owner: object) -> Any:
+    """Return an SDK's client; its connections stay open between requests, and end with the owner.
+
+    Parameters
+    ----------
+    kind : type
+        The SDK's class of clients.
+    owner : object
+        The model that asks through it.
+    """
+    client = kind(max_retries=_MOST_RETRIES)
+    finalize(owner, client.close)
+    return client
 
 
 @contextmanager

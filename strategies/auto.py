@@ -100,7 +100,6 @@ def save_and_summarize(
         write_transcript(conversation, folder, now)
     except OSError as error:
         told = f"{error.filename or folder}: {error.strerror or error}"
-        return unchanged(
-            conversation, f"the transcript can't be written, so nothing is cut: {told}"
-        )
+        reason = f"the transcript can't be written, so nothing is cut: {told}"
+        return unchanged(conversation, reason, failed=True)
     return summarized(conversation, cut, summarizer, focus)

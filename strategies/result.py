@@ -29,6 +29,9 @@ class Result:
         What the strategy's own model call used; None without a call, or where it told nothing.
     messages_tokens, messages_after_tokens : int
         Estimated tokens of the messages, before and after.
+    failed : bool
+        Whether a model, a server or a disk failed where something was to be done; not where a
+        strategy had nothing to do.
     """
 
     messages: Sequence[Any]
@@ -41,6 +44,7 @@ class Result:
     usage: Usage | None = None
     messages_tokens: int = 0
     messages_after_tokens: int = 0
+    failed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +67,9 @@ class Replacement:
     rewritten: tuple[int, ...] = ()
 
 
-def unchanged(conversation: Conversation, reason: str, usage: Usage | None = None) -> Result:
+def unchanged(
+    conversation: Conversation, reason: str, usage: Usage | None = None, *, failed: bool = False
+) -> Result:
     """Return that nothing happened to the conversation."""
     tokens = conversation.tokens()
     everything = tuple(range(len(conversation.messages)))
@@ -75,6 +81,7 @@ def unchanged(conversation: Conversation, reason: str, usage: Usage | None = Non
         usage=usage,
         messages_tokens=tokens,
         messages_after_tokens=tokens,
+        failed=failed,
     )
 
 

@@ -166,7 +166,8 @@ class ServerSide:
             response = self.send(asked)
         except Exception as error:  # noqa: BLE001 - a provider may fail in any way; the result says how
             told = masked(one_line(str(error), 200))
-            return unchanged(conversation, f"the server failed: {type(error).__name__}: {told}")
+            reason = f"the server failed: {type(error).__name__}: {told}"
+            return unchanged(conversation, reason, failed=True)
         return self.put(conversation, response, situation)
 
     def _nothing_to_ask(self, conversation: Conversation) -> str:

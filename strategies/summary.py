@@ -185,10 +185,10 @@ def summarized(
     request = _request(conversation, old, cut, summarizer, focus)
     text, usage, problem = _asked(summarizer.model, request)
     if problem:
-        return unchanged(conversation, problem, usage)
+        return unchanged(conversation, problem, usage, failed=True)
     safe = defused(masked(text), outside_texts(conversation), own_texts(conversation))
     if not safe.strip():
-        return unchanged(conversation, "the summary call returned nothing", usage)
+        return unchanged(conversation, "the summary call returned nothing", usage, failed=True)
     return _put(conversation, cut, old, f"{SUMMARY_MARK} {SUMMARY_NOTE}\n\n{safe}", usage)
 
 

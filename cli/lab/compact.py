@@ -14,8 +14,6 @@ from strategies.result import Result
 
 __all__ = ["compact"]
 
-#: How reasons begin where something failed that was to be done; others say that it did not apply.
-_FAILURES = ("the summary call", "the transcript can't be written")
 #: Runs of untouched messages longer than this are counted, not listed.
 _LISTED = 3
 
@@ -47,7 +45,7 @@ def compact(session: Session, told: str) -> tuple[Session, Reply]:
 
 
 def _check_done(name: str, result: Result) -> None:
-    if result.changed or not result.reason.startswith(_FAILURES):
+    if not result.failed:
         return
     paid = "" if result.usage is None else f"; {_told_usage(result.usage)}"
     remedy = "The conversation is as it was."

@@ -225,6 +225,8 @@ def test_a_summary_that_fails_leaves_everything(model, told, name, tmp_path):
     assert result.messages is messages
     assert not result.changed
     assert result.reason.startswith(told)
+    # A summary that shrinks nothing was made: nothing failed.
+    assert result.failed == (not told.startswith("would not shrink"))
 
 
 def test_a_failed_summary_still_says_what_it_cost():
@@ -289,6 +291,7 @@ def test_auto_that_can_t_save_does_not_cut(tmp_path):
     result = chosen.compact(messages, FORCED)
     assert result.messages is messages
     assert "the transcript can't be written, so nothing is cut" in result.reason
+    assert result.failed
     assert requests == []
 
 
@@ -484,6 +487,7 @@ def test_a_server_that_fails_leaves_everything():
     result = strategy("server_side", send=send).compact(messages)
     assert result.messages is messages
     assert result.reason == "the server failed: ConnectionError: refused"
+    assert result.failed
 
 
 @pytest.mark.parametrize(
