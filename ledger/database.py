@@ -2,6 +2,7 @@
 
 import os
 import sqlite3
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 from platformdirs import user_data_path
 from sqlalchemy import Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
+from sqlalchemy.pool import ConnectionPoolEntry
 
 from compactuary.errors import InputError, LedgerError, MissingExtraError
 
@@ -134,9 +136,28 @@ def _sqlite_engine(url: str, file: str | None) -> Engine:
                 remedy="Name another place with --db or COMPACTUARY_DB.",
             ) from error
     engine = create_engine(url, connect_args={"timeout": BUSY_SECONDS})
+    _close_left_over(engine)
     event.listen(engine, "connect", _prepare_sqlite)
     event.listen(engine, "begin", _begin_sqlite)
     return engine
+
+
+def _close_left_over(engine: Engine) -> None:
+    """Close what comes back to a pool that was disposed of while the connection was in use.
+
+    It would stay open until the garbage is collected, and while one is open, SQLite has all
+    others of the process share its index of the log, which may have been taken away with the file.
+    """
+
+    def came_from(_connection: sqlite3.Connection, record: ConnectionPoolEntry) -> None:
+        record.info["pool"] = weakref.ref(engine.pool)
+
+    def came_back(connection: sqlite3.Connection | None, record: ConnectionPoolEntry) -> None:
+        if connection is not None and record.info["pool"]() is not engine.pool:
+            record.invalidate()
+
+    event.listen(engine, "connect", came_from)
+    event.listen(engine, "checkin", came_back)
 
 
 def _prepare_sqlite(connection: sqlite3.Connection, _record: object) -> None:
