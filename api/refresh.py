@@ -27,6 +27,10 @@ _LOGGER = logging.getLogger(__name__)
 #: for: a process that hangs must not keep all others behind.
 BUSY_SECONDS = 0.05
 PATIENCE_SECONDS = 15.0
+#: A rest after each refresh, in times of what that took, so that refreshing has a fifth of a
+#: worker's time at most, however often turns end; and the longest one, after a database's hiccup.
+REST = 4.0
+LONGEST_REST_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +122,10 @@ class Refresher:
             self._wake.wait(self._seconds if self._waiting_since is None else BUSY_SECONDS)
             self._wake.clear()
             if not self._stopped.is_set():
+                began = time.monotonic()
                 self.refresh()
+                took = time.monotonic() - began
+                self._stopped.wait(min(REST * took, LONGEST_REST_SECONDS))
 
     def _follow(self) -> None:
         """Have the snapshot of the ledger's version, and have it stored."""

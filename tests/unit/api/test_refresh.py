@@ -232,6 +232,31 @@ def test_the_thread_looks_again_and_stops_when_told(sqlite_ledger):
     assert not refresher._thread.is_alive()
 
 
+@pytest.mark.parametrize(("took", "rest"), [(0.001, 0.004), (0.5, 2.0), (40.0, 5.0)])
+def test_after_a_refresh_the_thread_rests_four_times_as_long_whoever_wakes_it(
+    refresher, monkeypatch, took, rest
+):
+    now, rests = [0.0], []
+
+    class Stopped:
+        def is_set(self):
+            return len(rests) == 3
+
+        def wait(self, seconds):
+            rests.append(seconds)
+
+    def slow():
+        now[0] += took
+        refresher.wake()
+
+    monkeypatch.setattr(refresh.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(refresher, "_stopped", Stopped())
+    monkeypatch.setattr(refresher, "refresh", slow)
+    refresher.wake()
+    refresher._run()
+    assert rests == pytest.approx([rest] * 3)
+
+
 def test_a_failed_store_is_told_until_it_succeeds(sqlite_ledger, refresher, monkeypatch):
     tell(sqlite_ledger, finished("a", 4))
 

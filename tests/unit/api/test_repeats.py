@@ -1,3 +1,5 @@
+import weakref
+
 from api.repeats import Repeats
 from policy.question import Question
 
@@ -28,3 +30,20 @@ def test_the_oldest_goes_first():
     for calls in (1, 2, 3):
         repeats.keep(Question("main", calls, turn_id="t"), 1, calls)
     assert [repeats.find(Question("main", n, turn_id="t"), 1) for n in (1, 2, 3)] == [None, 2, 3]
+
+
+def test_answers_of_an_earlier_version_are_not_held():
+    repeats = Repeats()
+
+    class Answered:
+        pass
+
+    old = [Answered() for _ in range(3)]
+    held = [weakref.ref(one) for one in old]
+    for calls, one in enumerate(old):
+        repeats.keep(Question("main", calls, turn_id="t"), 1, one)
+    del old, one
+    assert all(ref() is not None for ref in held)
+    repeats.keep(ASKED, 2, "new")
+    assert [ref() for ref in held] == [None] * 3
+    assert repeats.find(ASKED, 2) == "new"
