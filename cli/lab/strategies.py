@@ -44,9 +44,7 @@ def made(session: Session, line: str) -> Strategy:
         remedy = "Start the lab with --summarizer and --summary-model."
         raise InputError("is not set in a line", where="model", remedy=remedy)
     given: dict[str, Any] = {"model": session.bench.summarizer} if takes_model else {}
-    found = strategy(line, **given)
-    _check_types(found)
-    return found
+    return strategy(line, **given)
 
 
 def forces(line: str) -> bool:
@@ -61,31 +59,3 @@ def settings_of(name: str) -> dict[str, Any]:
         each.name: None if each.default is MISSING else each.default
         for each in fields(STRATEGIES[name])
     }
-
-
-def _check_types(made: Strategy) -> None:
-    """Refuse what a line can't hold, or holds in another type than the setting's default."""
-    for name, usual in settings_of(made.name).items():
-        value = getattr(made, name)
-        if name == "model" or value is usual:
-            continue
-        if isinstance(usual, tuple):
-            right = isinstance(value, tuple) and all(isinstance(each, str) for each in value)
-        elif usual is None or callable(usual):
-            right = name == "instructions" and isinstance(value, str)
-        else:
-            right = type(value) is type(usual)
-        if not right:
-            raise InputError(
-                "is no value of this setting", where=name, value=value, remedy=_hint(usual)
-            )
-
-
-def _hint(usual: object) -> str:
-    if isinstance(usual, bool):
-        return "Write true or false."
-    if isinstance(usual, tuple):
-        return "Write names with commas between them."
-    if usual is None or callable(usual):
-        return "Leave it out: a line can't hold it."
-    return f"Write it like the default, {usual}."

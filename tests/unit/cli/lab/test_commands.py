@@ -338,6 +338,14 @@ def test_the_prefix_counts(session):
     assert reply.data["quotes"][0]["cached_after_tokens"] == 1_012
 
 
+def test_a_list_in_a_line_is_what_the_same_words_with_commas_are(session):
+    lines = [
+        ran(session, f"/compact micro keep=1 preserve={told}")[1]
+        for told in ("bash,search", '["bash","search"]', '["x"]')
+    ]
+    assert lines[0] == lines[1] != lines[2]
+
+
 def test_age_draws_the_grid(session):
     messages = [{"role": "user", "content": "q" * 40}]
     for number in range(5):
@@ -371,7 +379,6 @@ BAD = [
     "/compact micro keep=-1",
     "/compact micro keep=x",
     "/compact micro preserve=3",
-    '/compact micro preserve=["a"]',
     "/compact summarize model=x",
     "/compact summarize within_turn=maybe",
     "/compact auto transcripts=3",
