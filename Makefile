@@ -27,7 +27,9 @@ run: $(INSTALLED) ## migrate a ledger in .venv, fill it with the example if it i
 
 test: $(INSTALLED) ## run the tests, all but the packaging proof
 	$(BIN)/python -m pytest tests/unit tests/integration -n auto --maxprocesses 4 --dist loadfile
-	$(BIN)/python -m pytest --ignore=tests/packaging --ignore=tests/unit --ignore=tests/integration
+	$(BIN)/python -m pytest --ignore=tests/packaging --ignore=tests/unit --ignore=tests/integration \
+		--ignore=tests/faults -n auto --maxprocesses 2 --dist loadfile
+	$(BIN)/python -m pytest tests/faults
 
 check: lint types proof test ## everything that has to hold before a change lands
 

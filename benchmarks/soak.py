@@ -33,7 +33,7 @@ AGENTS = 4
 WORKERS = 2
 CALIBRATION_SECONDS = 10.0
 WINDOWS = 10
-#: Windows that warm up: a worker keeps its last 10,000 answers, and fills SQLite's page caches.
+#: Windows that warm up: a worker keeps the answers of its snapshot, and fills SQLite's page caches.
 WARM_WINDOWS = 3
 GROWTH = 0.05
 SAMPLE_SECONDS = 1.0
