@@ -223,8 +223,8 @@ def _of_a_fault(_request: Request, _error: Exception) -> Response:
 
 
 def shown(value: object) -> Any:
-    """Return a wrong value as a problem tells it: numbers as they are, all else as a short text."""
-    if value is None or isinstance(value, bool | int):
+    """Return a wrong value as a problem tells it: numbers of 64 bits as such, else a short text."""
+    if value is None or (isinstance(value, int) and abs(value) < 2**63):
         return value
     text = value if isinstance(value, str) else repr(value)
     return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."

@@ -33,8 +33,8 @@ async def thresholds_of_role(
     """Answer with thresholds by requests made, for each moment, and what they were compiled for.
 
     `at_call[i]` is the context from which to compact after i requests, i being calls times
-    `requests_per_call`; null is never. Beyond `hard_limit_tokens`, compact whatever they say.
-    The ETag changes when they do.
+    `requests_per_call` (1 where `unit` is requests); null is never. Beyond `hard_limit_tokens`,
+    compact whatever they say. The ETag changes when they do.
     """
     question = Question(role=role, calls=0, **query.__dict__)
     snapshot = service.refresher.state.snapshot

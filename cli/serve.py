@@ -27,6 +27,8 @@ from cli.output import print_json, say
 from compactuary.errors import InputError
 from ledger.database import DB_VARIABLE, database_url, reading, shown_url
 from ledger.keys import read_keys
+from policy.price_overlay import user_file
+from policy.prices import GenaiPriceBook
 
 __all__ = ["serve_command"]
 
@@ -112,6 +114,8 @@ def _set_up_workers(refresh_seconds: float | None, *, traces: bool) -> None:
         os.environ[TRACES_VARIABLE] = "on"
     if Settings.from_environment().traces and (opened := open_traces(wanted=True)):
         opened.close()
+    if user_file() is not None:
+        GenaiPriceBook()
 
 
 @contextmanager

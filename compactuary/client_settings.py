@@ -73,6 +73,9 @@ def _folder(cache: bool | str | os.PathLike[str]) -> Path | None:
     if cache is False:
         return None
     if cache is not True:
+        if not isinstance(cache, str | os.PathLike) or "\0" in str(cache):
+            remedy = "Give a folder, True for the usual one or False for none"
+            raise InputError("is no folder", where="cache", value=cache, remedy=remedy)
         return Path(cache)
     try:
         return cache_folder()

@@ -68,7 +68,9 @@ def endpoint_of(url: str | None = None, key: str | None = None) -> Endpoint:
     return _parsed(given)._replace(key=key)
 
 
-def _parsed(url: str) -> Endpoint:
+def _parsed(url: object) -> Endpoint:
+    if not isinstance(url, str):
+        raise _wrong_url(url)
     try:
         parts = urlsplit(url)
         scheme, host, port = parts.scheme, parts.hostname or "", parts.port

@@ -80,19 +80,10 @@ def estimate_of(question: Question, snapshot: Snapshot, quoted: Quote) -> Estima
     if in_requests:
         requests = remaining.expected
         return Estimate(found, remaining, rate, requests / rate, requests, made, table)
-    other = _in_requests(question, snapshot, table)
+    other = snapshot.in_requests(table, question.role, question.model)
     calls = remaining.expected
     requests = calls * rate if other is None else other.remaining(made).expected
     return Estimate(found, remaining, rate, calls, requests, made, other)
-
-
-def _in_requests(question: Question, snapshot: Snapshot, table: RoleTable) -> RoleTable | None:
-    """Return the table in requests of the turns whose table in tool calls decides."""
-    found = snapshot.lookup("requests", question.role, question.model)
-    if found is None or table.requests_per_call is None:
-        return None
-    same = (found.table.role, found.table.source) == (table.role, table.source)
-    return found.table if same else None
 
 
 def _after_turn(quoted: Quote) -> float:

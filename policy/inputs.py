@@ -116,6 +116,8 @@ def inputs_of(question: Question, known: Parameters, strategy: str, otherwise: s
     else:
         first_growth, origins["first_growth_tokens"] = first.value, first.source
     after, prefix, output, rework, growth, missed, resumed, later = values
+    if question.context_after_tokens is None and question.prefix_tokens is not None:
+        after = max(after, _least_after(question.kind, prefix, output))
     return Inputs(
         round(after),
         round(prefix),
@@ -130,6 +132,14 @@ def inputs_of(question: Question, known: Parameters, strategy: str, otherwise: s
         known.pauses,
         origins,
     )
+
+
+def _least_after(kind: str, prefix_tokens: float, output_tokens: float) -> float:
+    """Return what a compaction leaves at least: the prefix a caller tells of, and the summary.
+
+    Where a role's compactions left less, or less is assumed, that was said of a smaller prefix.
+    """
+    return prefix_tokens + (0.0 if kind == "clear" else output_tokens)
 
 
 # What a caller may give; where it does not, the ledger's parameter stands in.

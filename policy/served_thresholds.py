@@ -58,11 +58,15 @@ def served_thresholds(
     -------
     dict
         ``at_call[i]`` is the context from which to compact after i requests of the turn (the last
-        one holds beyond, null is never), i = round(calls × ``requests_per_call``); beyond
+        one holds beyond, null is never), i = round(calls × ``requests_per_call``), which is 1 where
+        requests are counted; beyond
         ``hard_limit_tokens`` compact whatever they say.
     """
-    found = snapshot.lookup(question.unit, question.role, question.model)
-    rate = None if found is None else found.table.requests_per_call
+    rate = None
+    # Who counts requests has the age already by which thresholds are listed.
+    if question.unit != "requests":
+        found = snapshot.lookup(question.unit, question.role, question.model)
+        rate = None if found is None else found.table.requests_per_call
     thresholds, setting = compiled.thresholds, compiled.thresholds.setting
     payload = thresholds.to_payload()
     limit = None

@@ -173,6 +173,23 @@ class Snapshot:
             return None
         return Found(chain[0], tuple(chain[1:]), self.standard.get((unit, kind)))
 
+    def in_requests(
+        self, table: RoleTable, role: str, model: str | None = None
+    ) -> RoleTable | None:
+        """Return the table in requests of the turns that a role's table in tool calls is of.
+
+        Returns
+        -------
+        RoleTable or None
+            None where the one in requests is of other turns, or requests per call are unknown:
+            then what remains in calls is turned into requests.
+        """
+        found = self.lookup("requests", role, model)
+        if found is None or table.requests_per_call is None:
+            return None
+        same = (found.table.role, found.table.source) == (table.role, table.source)
+        return found.table if same else None
+
     def parameters_of(self, role: str, model: str | None = None) -> Parameters:
         """Return what the ledger teaches of a role, or what stands in for it.
 

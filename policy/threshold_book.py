@@ -31,6 +31,7 @@ class ThresholdKey(NamedTuple):
 
     rule: str
     role: str
+    unit: str
     model: str | None
     provider: str | None
     kind: str
@@ -80,6 +81,7 @@ def key_of(rule: str, question: Question, quoted: Quote) -> ThresholdKey:
     return ThresholdKey(
         rule,
         question.role,
+        question.unit,
         question.model,
         question.provider,
         question.kind,
@@ -160,9 +162,7 @@ def compile_thresholds(
     InputError
         Nothing is known of the role, or an UnknownPriceError where no price is.
     """
-    found = snapshot.lookup("requests", question.role, question.model) or snapshot.lookup(
-        question.unit, question.role, question.model
-    )
+    found = snapshot.lookup(question.unit, question.role, question.model)
     if found is None:
         raise InputError(
             "has no life table",
@@ -172,7 +172,10 @@ def compile_thresholds(
         )
     known = snapshot.parameters_of(question.role, question.model)
     quoted = quote(question, price_book, known, at=at)
-    return thresholds_of(rule, found.table, setting_of(question, quoted))
+    table = found.table
+    if question.unit != "requests":
+        table = snapshot.in_requests(table, question.role, question.model) or table
+    return thresholds_of(rule, table, setting_of(question, quoted))
 
 
 def _priced(quoted: Quote) -> Prices:

@@ -102,6 +102,18 @@ def test_a_taken_port_is_refused(compactuary, tmp_path):
     assert done.err.count("\n") == 1
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_price_file_that_is_wrong_is_refused_before_workers_start(compactuary, tmp_path, workers):
+    prices = tmp_path / "prices.json"
+    prices.write_text("{x")
+    words = ("serve", "--db", tmp_path / "l.db", "--workers", workers)
+    done = compactuary(*words, COMPACTUARY_PRICES=str(prices))
+    assert done.code == 2
+    assert done.err.startswith(f"error: {prices}: is no readable price file")
+    assert done.err.count("\n") == 1
+    assert done.out == ""
+
+
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "example.org", "10.0.0.1"])
 def test_only_this_machine_is_served(compactuary, tmp_path, host):
     done = compactuary("serve", "--host", host, "--db", tmp_path / "l.db")

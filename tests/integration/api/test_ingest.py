@@ -297,3 +297,18 @@ def test_what_is_known_before_the_ledger_fails_stays(client, ingest, ledger, mon
     monkeypatch.undo()
     answer = ingest(*lines, results="refused")
     assert (answer["recorded"], answer["known"]) == (1000, 4000)
+
+
+@pytest.mark.parametrize("wrong", [2**63, 2**64, -(2**63) - 1, 10**30, -(10**200)])
+def test_a_number_beyond_64_bits_costs_its_own_line_alone(ingest, wrong):
+    answer = ingest(
+        _finished("a", 3),
+        _finished("b", wrong),
+        _turn("c"),
+        _request("c", "c1", usage={"uncached": wrong}),
+        _end("c"),
+    )
+    assert _statuses(answer) == ["recorded", "refused", "recorded", "refused", "recorded"]
+    told = [one["value"] for one in answer["results"] if one["status"] == "refused"]
+    text = str(wrong)
+    assert told == [text if len(text) <= 80 else text[:77] + "..."] * 2

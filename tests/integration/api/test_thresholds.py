@@ -113,3 +113,43 @@ def test_modes_hold_by_role(sqlite_ledger):
         "Explore": ("wait", "compact", "shadow"),
         "x": ("wait", "compact", "off"),
     }
+
+
+def _told(client, settled, turns):
+    rows = [
+        {"turn_id": f"{role}{number}", "role": role, "session_id": "s", "status": "ended"}
+        | {"tool_calls": calls}
+        | ({"requests": 2 * calls} if requests else {})
+        for role, requests, lives in turns
+        for number, calls in enumerate(lives)
+    ]
+    if rows:
+        assert client.post("/turns", json=rows).status_code == 200
+    settled()
+
+
+@pytest.mark.parametrize("unit", ["tool_calls", "requests"])
+@pytest.mark.parametrize(
+    "turns",
+    [
+        [],
+        [("main", False, range(150, 400))],
+        [("main", False, [1, 2, 3, 4] * 60)],
+        [("main", True, range(150, 400))],
+        [("main", False, range(150, 400)), ("Plan", True, [1, 2, 3] * 60)],
+    ],
+)
+def test_what_is_compiled_rests_on_the_table_that_the_answer_tells(client, settled, turns, unit):
+    # Before anything is compiled, `reorder` is worked out for the one age from m itself.
+    _told(client, settled, turns)
+    asked = PRICED | {"unit": unit, "rule": "reorder", "requests_after_turn": 0}
+    first = client.post("/should-compact", json=asked).json()
+    said = thresholds(client, unit=unit, rule="reorder", requests_after_turn=0).json()
+    made = round(3 * said["requests_per_call"])
+    again = client.post("/should-compact", json=asked).json()
+    assert again["versions"]["thresholds"] is not None
+    compiled = said["at_call"][min(made, len(said["at_call"]) - 1)]
+    same = compiled if compiled is None else pytest.approx(compiled, rel=1e-9)
+    assert first["threshold_tokens"] == same
+    assert again["threshold_tokens"] == compiled
+    assert again["decision"] == first["decision"]

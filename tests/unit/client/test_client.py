@@ -301,6 +301,10 @@ def test_but_whoever_ends_the_process_ends_it(client_of, error):
         {"refresh_seconds": float("nan")},
         {"breaker_seconds": True},
         {"exit_seconds": -1},
+        {"cache": 5},
+        {"cache": "\0x"},
+        {"url": b"http://service"},
+        {"url": 5},
     ],
 )
 def test_wrong_settings_are_named_where_the_client_is_made(setting):

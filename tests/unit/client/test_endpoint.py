@@ -39,6 +39,7 @@ def test_its_text_hides_the_key():
         "http://host/?q=1",
         "http://host\r\nX: y/",
         12,
+        b"http://host",
     ],
 )
 def test_what_is_no_base_url_is_named(url):

@@ -57,6 +57,24 @@ def test_what_the_caller_gives_goes_before_what_was_learned(quoted, make_paramet
     assert found.inputs.origins["context_after_tokens"] == "given"
 
 
+@pytest.mark.parametrize(
+    ("kind", "given", "learned", "after"),
+    [
+        # The prefix and the summary are left at least, whatever a smaller prefix taught.
+        ("summary", {"prefix_tokens": 70_000}, 60_000, 74_000),
+        ("clear", {"prefix_tokens": 70_000}, 60_000, 70_000),
+        ("summary", {"prefix_tokens": 30_000}, 60_000, 60_000),
+        ("summary", {"prefix_tokens": 70_000, "context_after_tokens": 65_000}, 60_000, 65_000),
+    ],
+)
+def test_a_prefix_that_the_caller_tells_is_part_of_what_is_left(
+    quoted, make_parameters, kind, given, learned, after
+):
+    known = make_parameters(context_after_tokens=learned, summary_output_tokens=4_000)
+    found = quoted(known, kind=kind, **given)
+    assert found.sizes.context_after_tokens == after
+
+
 def test_an_unreliable_cache_costs_more_to_read(quoted, make_parameters):
     """r̄ = .9·.1 + .1·1.25 = .215; the summary call reads 180k at .1 and sends 20k + 500."""
     found = quoted(make_parameters(miss_probability=0.1))

@@ -192,6 +192,7 @@ def test_keys_differ_by_what_thresholds_depend_on(at, learned, make_book, make_p
     others = [
         key(role="x"), key(model="n"), key(ttl="1h"), key(context_after_tokens=40_000),
         key(growth_tokens=9.0), key(quality_cost=1.0), key(kind="clear"), key(window_tokens=9_999),
+        key(unit="requests"),
     ]  # fmt: skip
     assert len({*same, *others}) == 1 + len(others)
 

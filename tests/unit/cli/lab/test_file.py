@@ -235,3 +235,14 @@ def test_a_rollout_with_fields_of_other_types(opened, broken):
     found = opened(lines([*more, *odd, *ROLLOUT]))
     assert found.model == "gpt-x"
     assert len(found.conversation.messages) == 1
+
+
+def test_a_log_of_another_agent_is_no_empty_conversation(opened):
+    """Pi's entries have types and messages as Claude Code's do, but the types are others."""
+    entries = [
+        {"type": "session", "id": "s", "cwd": "/w"},
+        {"type": "message", "id": "1", "message": {"role": "user", "content": "hi"}},
+        {"type": "user", "uuid": "2", "message": None},
+    ]
+    with pytest.raises(SourceError, match="Give a JSON list of messages"):
+        opened("\n".join(map(json.dumps, entries)), "talk.jsonl")
