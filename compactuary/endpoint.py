@@ -74,7 +74,7 @@ def _parsed(url: object) -> Endpoint:
     try:
         parts = urlsplit(url)
         scheme, host, port = parts.scheme, parts.hostname or "", parts.port
-    except (ValueError, TypeError, AttributeError) as error:
+    except ValueError as error:
         raise _wrong_url(url) from error
     if parts.username is not None:
         raise _wrong_url(f"{scheme}://…@{host}")

@@ -176,7 +176,7 @@ class Snapshot:
     def in_requests(
         self, table: RoleTable, role: str, model: str | None = None
     ) -> RoleTable | None:
-        """Return the table in requests of the turns that a role's table in tool calls is of.
+        """Return the table in requests of a table's turns: for one in requests, itself.
 
         Returns
         -------
@@ -184,6 +184,8 @@ class Snapshot:
             None where the one in requests is of other turns, or requests per call are unknown:
             then what remains in calls is turned into requests.
         """
+        if table.unit == "requests":
+            return table
         found = self.lookup("requests", role, model)
         if found is None or table.requests_per_call is None:
             return None

@@ -172,9 +172,7 @@ def compile_thresholds(
         )
     known = snapshot.parameters_of(question.role, question.model)
     quoted = quote(question, price_book, known, at=at)
-    table = found.table
-    if question.unit != "requests":
-        table = snapshot.in_requests(table, question.role, question.model) or table
+    table = snapshot.in_requests(found.table, question.role, question.model) or found.table
     return thresholds_of(rule, table, setting_of(question, quoted))
 
 

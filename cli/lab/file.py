@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from cli.lab.text import in_context
 from compactuary.errors import InputError, SourceError
 from ledger.usage import usage_from
 from strategies.conversation import Conversation
@@ -175,7 +176,7 @@ def _log(path: Path, text: str, wire_format: str | None) -> Opened:
         named = [each for each in models if isinstance(each, str) and each != "<synthetic>"]
         model = named[-1] if named else None
         seen = _seen(path, lines, wire_format or "claude_code")
-        if all(message.role == "other" for message in seen.messages):
+        if not in_context(seen):
             raise SourceError("holds no messages", where=str(path), remedy=_REMEDY)
         return Opened(seen, _told_prefix(seen, parsed), model, notes)
     return Opened(_seen(path, parsed, wire_format), notes=notes)
